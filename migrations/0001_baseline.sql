@@ -126,8 +126,9 @@ BEGIN
     -- Expressions (+ 0): on tables that are empty at planning time the planner would otherwise choose this index for a
     -- lookup by shard and job_id, and read the whole shard for every job.
     EXECUTE format('CREATE INDEX %I ON tocsin.%I ((shard + 0), type_id, fire_at, (job_id + 0))', leaf || '_due', leaf);
-    -- With the id, so that the newest jobs of a key come from the index in order, whatever the statistics say.
-    EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, job_id)', leaf || '_biz', leaf);
+    -- With the id, so that the newest jobs of a key come from the index in order, whatever the statistics say. An
+    -- expression (+ 0): where a few keys have all jobs the planner would otherwise read _id from its end.
+    EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, (job_id + 0))', leaf || '_biz', leaf);
     EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL',
                    leaf || '_key', leaf);
     -- Logical replication identifies rows by job_id alone. The shard is part of it (job_id & 1023), so a publication of
@@ -140,7 +141,8 @@ BEGIN
       EXECUTE format('ALTER TABLE tocsin.%I ALTER COLUMN %I SET STATISTICS %s', leaf, column_,
         CASE WHEN column_ IN ('job_id', 'biz_id', 'idempotency_key', 'type_id', 'shard', 'status', 'fire_at') THEN 10 ELSE 0 END);
     END LOOP;
-    -- The first and the last column of this index are expressions, which have samples of their own.
+    -- Expressions in indexes have samples of their own.
+    EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 2 SET STATISTICS 10', leaf || '_biz');
     EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 1 SET STATISTICS 10', leaf || '_due');
     EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 4 SET STATISTICS 10', leaf || '_due');
   END LOOP;
@@ -154,15 +156,16 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN pg_catalog.hashtextextended(
   pg_catalog.concat_ws(E'\n', time_asked, coalesce(attribute::text, ''), coalesce(max_attempts::text, '')), 0);
 
--- Keeps the last 16 failures of a job.
-CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamptz, node text, attempt integer, message text) RETURNS jsonb
+-- Keeps the last 16 failures of a job. started_at: of the attempt that failed; NULL: none did.
+CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamptz, node text, attempt integer, message text,
+                                    started_at timestamptz) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (
   SELECT pg_catalog.jsonb_agg(e.value ORDER BY e.ordinality)
   FROM (SELECT value, ordinality
         FROM pg_catalog.jsonb_array_elements(coalesce(errors, '[]') || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object(
           'at', pg_catalog.to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'node', node, 'attempt', attempt,
-          'message', message)))
+          'message', message, 'started_at', pg_catalog.to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))))
              WITH ORDINALITY
         ORDER BY ordinality DESC LIMIT 16) e);
 
@@ -176,6 +179,7 @@ CREATE TABLE tocsin.job_history (
   fire_at         timestamptz NOT NULL,
   gmt_create      timestamptz NOT NULL,
   started_at      timestamptz,
+  last_started_at timestamptz,  -- of the attempt that was done, if it was not the first
   late_from       timestamptz,
   finished_at     timestamptz NOT NULL,
   type_id         integer NOT NULL,
@@ -213,8 +217,12 @@ BEGIN
       -- every finish.
       EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
-      -- With the id, so that the newest jobs of a key come from the index in order, whatever the statistics say.
-      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, job_id)', leaf || '_biz', leaf);
+      -- As of the live tables.
+      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, (job_id + 0))', leaf || '_biz', leaf);
+      EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 2 SET STATISTICS 0', leaf || '_biz');
+      -- A create looks for its idempotency key in every day. Only jobs with a key pay for it.
+      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL',
+                     leaf || '_key', leaf);
       EXECUTE format('ALTER TABLE tocsin.%I REPLICA IDENTITY USING INDEX %I', leaf, leaf || '_id');
       EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
         'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
@@ -222,7 +230,7 @@ BEGIN
   END LOOP;
 END $$;
 REVOKE EXECUTE ON FUNCTION tocsin.ensure_history(date, date) FROM PUBLIC;
-SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 7);
+SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 2);
 
 -- Raises the sequence of job ids beyond everything that is stored, with a distance that covers what was drawn and lost.
 -- It can lie behind: after a restore, or when rows were copied here. Called with every new connection that draws ids.
@@ -283,7 +291,7 @@ BEGIN
     UPDATE tocsin.job_history h
        SET job_id = tocsin.fresh_id(h.shard),
            errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
-                                        format('its id was %s, which was then given to another job', h.job_id))
+                                        format('its id was %s, which was then given to another job', h.job_id), NULL)
       FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
     RETURNING t.job_id;
 END $$;
@@ -508,6 +516,7 @@ CREATE TABLE tocsin.outbox (
   is_cancelled    boolean NOT NULL DEFAULT false,
   action_time     timestamptz NOT NULL,
   gmt_create      timestamptz NOT NULL,
+  late_from       timestamptz,  -- of the job: set when the entry got a deadline in the past
   biz_id          text COLLATE "C" NOT NULL,
   idempotency_key text COLLATE "C",
   body_hash       bigint,
@@ -570,7 +579,7 @@ REVOKE ALL ON FUNCTION tocsin.put_in_outbox(bigint, tocsin.biz_type, text, times
 -- database's clock: later, the entry may have been relayed by another node so long ago that tocsin.relayed no longer has
 -- it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
 CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamptz, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[],
-                                 action_times timestamptz[], created timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
+                                 action_times timestamptz[], created timestamptz[], late_from timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
 RETURNS TABLE (job_id bigint, fire_at timestamptz, existing_job_id bigint, error text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
 #variable_conflict use_variable
@@ -589,8 +598,8 @@ BEGIN
   IF EXISTS (SELECT FROM unnest(type_ids) t WHERE NOT EXISTS (SELECT FROM tocsin.biz_type b WHERE b.type_id = t)) THEN
     RAISE EXCEPTION 'a type is not mirrored here yet' USING ERRCODE = 'serialization_failure';
   END IF;
-  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, biz_ids, keys, hashes, attributes)
-               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, biz_id, key, body_hash, attribute) LOOP
+  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes)
+               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, biz_id, key, body_hash, attribute) LOOP
     job_id := entry.job_id;
     fire_at := NULL;
     existing_job_id := NULL;
@@ -607,10 +616,10 @@ BEGIN
       RETURN NEXT;
       CONTINUE;
     END IF;
-    INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, max_attempts, biz_id, idempotency_key,
-                                 body_hash, attribute)
-    VALUES (job_id, entry.action_time, greatest(entry.action_time, now_), entry.gmt_create, now_, entry.type_id, shard_, entry.max_attempts, entry.biz_id,
-            entry.key, entry.body_hash, entry.attribute::jsonb)
+    INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, late_from, type_id, shard, max_attempts, biz_id,
+                                 idempotency_key, body_hash, attribute)
+    VALUES (job_id, entry.action_time, greatest(entry.action_time, now_), entry.gmt_create, now_, entry.late_from, entry.type_id, shard_,
+            entry.max_attempts, entry.biz_id, entry.key, entry.body_hash, entry.attribute::jsonb)
     ON CONFLICT DO NOTHING;
     is_new := FOUND;
     IF entry.key IS NOT NULL THEN
@@ -655,7 +664,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 END $$;
-REVOKE ALL ON FUNCTION tocsin.take_over(smallint, timestamptz, bigint[], integer[], smallint[], boolean[], timestamptz[], timestamptz[], text[], text[], bigint[], text[])
+REVOKE ALL ON FUNCTION tocsin.take_over(smallint, timestamptz, bigint[], integer[], smallint[], boolean[], timestamptz[], timestamptz[], timestamptz[], text[], text[], bigint[], text[])
   FROM PUBLIC;
 
 -- 10. Moves of shards ------------------------------------------------------------------------------------------------
@@ -1025,9 +1034,9 @@ BEGIN
 END $$;
 
 -- Cancels the jobs of a business key inside the caller's transaction, of one type or of every type: the live ones, oldest
--- first, then names the newest 1,000 that have ended. Results as cancel_job. All live ones or none: a key with more than
--- 10,000 is refused (program_limit_exceeded). A key whose shard lives in another database is refused with SQLSTATE TC001:
--- what is there cannot be told from here.
+-- first, then names those that have ended, of the newest 1,000 of the key those of the type. Results as cancel_job. All
+-- live ones or none: a key with more than 10,000 is refused (program_limit_exceeded). A key whose shard lives in another
+-- database is refused with SQLSTATE TC001: what is there cannot be told from here.
 CREATE FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text DEFAULT NULL) RETURNS TABLE (job_id bigint, result text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
@@ -1051,7 +1060,7 @@ BEGIN
   END IF;
   FOR job_id IN
     (SELECT j.job_id FROM tocsin.job_live j
-      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10001)
+      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id + 0 LIMIT 10001)
     UNION ALL
     (SELECT o.job_id FROM tocsin.outbox o
       WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind))
@@ -1064,10 +1073,15 @@ BEGIN
     told := told || job_id;
     RETURN NEXT;
   END LOOP;
+  -- The type is looked at behind the limit, or a rare one would read all that the key ever had.
   RETURN QUERY SELECT h.job_id, 'finished' FROM (
-    SELECT h.job_id FROM tocsin.job_history h WHERE h.biz_id = biz_id AND (kind IS NULL OR h.type_id = kind)
-     ORDER BY h.job_id DESC LIMIT 1000 + cardinality(told)) h
-   WHERE h.job_id <> ALL (told) LIMIT 1000;
+    SELECT h.job_id, h.type_id FROM tocsin.job_history h WHERE h.biz_id = biz_id
+     ORDER BY h.job_id + 0 DESC LIMIT 1000 + cardinality(told)) h
+   WHERE h.job_id <> ALL (told) AND (kind IS NULL OR h.type_id = kind) LIMIT 1000;
+  -- Nothing was locked: the shard may have left since it was looked up, and its jobs with it.
+  IF told = '{}' AND NOT tocsin.lives_here(shard_) THEN
+    PERFORM tocsin.refuse_shard(shard_);
+  END IF;
 END $$;
 
 -- Gives a pending job a new deadline inside the caller's transaction. Returns 'rescheduled', 'running', 'finished' or 'not
@@ -1116,7 +1130,7 @@ BEGIN
       RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';
     END IF;
   END LOOP;
-  UPDATE tocsin.outbox o SET action_time = action_time
+  UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END
    WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
   IF FOUND THEN
     IF action_time < now_ + interval '6 seconds' THEN
@@ -1440,7 +1454,9 @@ REVOKE ALL ON FUNCTION tocsin.lanes_due(timestamptz) FROM PUBLIC;
 
 -- Counts what is due when, of the type whose count is the oldest and older than a minute. False: there was nothing to do,
 -- or another node counts. Shards are hashes of biz_id, so some of them are a fair sample of all: a type with more pending
--- jobs than most_rows is counted in as many shards as hold half of that, and low and high are the bounds of 95 %.
+-- jobs than most_rows is counted in as many shards as hold half of that. low and high are the bounds of 95 %: of a sample
+-- of jobs, or, if that is wider, of a sample of shards that differ as much as those that were read (1 + 1.6 / (read - 1)
+-- widens the normal distribution to that of Student, for few shards). One shard does not show how much shards differ.
 CREATE FUNCTION tocsin.count_horizon() RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1450,8 +1466,11 @@ DECLARE
   here    smallint[] := tocsin.shards_here();
   sample  smallint[];
   factor  double precision;
+  read_   double precision;
   now_    timestamptz := clock_timestamp();
-  minute_ timestamptz := date_trunc('minute', clock_timestamp());
+  epoch_  timestamptz := '2000-01-01 00:00:00+00';
+  minute_ timestamptz := date_bin('1 minute', clock_timestamp(), '2000-01-01 00:00:00+00');
+  near_   timestamptz := minute_ + interval '2 hours';  -- slots of a minute end here
 BEGIN
   IF NOT pg_try_advisory_xact_lock(hashtextextended('tocsin.count_horizon', 0)) THEN
     RETURN false;
@@ -1473,20 +1492,29 @@ BEGIN
     SELECT array_agg(s.s) INTO sample FROM (
       SELECT s FROM unnest(here) s ORDER BY random() LIMIT greatest(1, floor(cardinality(here) * (most / 2.0) / pending))) s;
   END IF;
-  factor := cardinality(here)::double precision / greatest(cardinality(sample), 1);
+  read_ := greatest(cardinality(sample), 1);
+  factor := cardinality(here) / read_;
   DELETE FROM tocsin.horizon_slot h WHERE h.type_id = kind;
   INSERT INTO tocsin.horizon_slot (width, slot, type_id, n, low, high, is_exact, counted_at)
-  SELECT c.width, c.slot, kind, round(c.n * factor), greatest(c.n, floor(c.n * factor - 1.96 * sqrt(c.n * factor * (factor - 1)))),
-         ceil(c.n * factor + 1.96 * sqrt(c.n * factor * (factor - 1))), factor = 1, now_
+  SELECT e.width, e.slot, kind, round(e.n * factor), greatest(e.n, floor(e.n * factor - e.error)), ceil(e.n * factor + e.error), factor = 1, now_
     FROM (
-      SELECT w.width, w.slot, count(*) AS n FROM unnest(sample) s CROSS JOIN LATERAL (
-        SELECT j.fire_at FROM tocsin.job_live j
-         WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = kind AND j.fire_at >= minute_ AND j.fire_at < minute_ + interval '90 days'
-           AND j.status = 0) j
-      CROSS JOIN LATERAL (VALUES ('minute', date_trunc('minute', j.fire_at), interval '2 hours'),
-                                 ('hour', date_trunc('hour', j.fire_at, 'UTC'), interval '7 days'),
-                                 ('day', date_trunc('day', j.fire_at, 'UTC'), interval '90 days')) w (width, slot, reach)
-      WHERE j.fire_at < minute_ + w.reach GROUP BY 1, 2) c;
+      SELECT c.width, c.slot, sum(c.n) AS n,
+             1.96 * sqrt(greatest(sum(c.n) * factor * (factor - 1), read_ * factor * (factor - 1) * (1 + 1.6 / greatest(read_ - 1, 1)) ^ 2
+                                  * (sum(c.n ^ 2) - sum(c.n) ^ 2 / read_) / greatest(read_ - 1, 1))) AS error
+      FROM (
+        SELECT w.width, w.slot, m.s, sum(m.n) AS n FROM (
+          -- By minute or hour first: bringing each job into its three slots takes three times as long.
+          SELECT s, j.fire_at < near_ AS is_near, count(*)::double precision AS n,
+                 date_bin(CASE WHEN j.fire_at < near_ THEN interval '1 minute' ELSE interval '1 hour' END, j.fire_at, epoch_) AS slot
+            FROM unnest(sample) s CROSS JOIN LATERAL (
+              SELECT j.fire_at FROM tocsin.job_live j
+               WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = kind AND j.fire_at >= minute_ AND j.fire_at < minute_ + interval '90 days'
+                 AND j.status = 0) j
+           GROUP BY 1, 2, 4) m
+        CROSS JOIN LATERAL (VALUES ('minute', m.slot, near_), ('hour', date_bin('1 hour', m.slot, epoch_), minute_ + interval '7 days'),
+                                   ('day', date_bin('1 day', m.slot, epoch_), minute_ + interval '90 days')) w (width, slot, reach)
+        WHERE m.slot < w.reach AND (m.is_near OR w.width <> 'minute') GROUP BY 1, 2, 3) c
+      GROUP BY 1, 2) e;
   INSERT INTO tocsin.horizon_type AS h (type_id, counted_at) VALUES (kind, now_)
   ON CONFLICT (type_id) DO UPDATE SET counted_at = excluded.counted_at;
   RETURN true;

@@ -24,11 +24,11 @@ BEGIN
   END IF;
 END $$;
 
--- Name: append_error(jsonb, timestamp with time zone, text, integer, text); Type: FUNCTION; Schema: tocsin; Owner: -
+-- Name: append_error(jsonb, timestamp with time zone, text, integer, text, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, node text, attempt integer, message text) RETURNS jsonb
+CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, node text, attempt integer, message text, started_at timestamp with time zone) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (SELECT jsonb_agg(e.value ORDER BY e.ordinality) AS jsonb_agg FROM (SELECT jsonb_array_elements.value, jsonb_array_elements.ordinality FROM jsonb_array_elements((COALESCE(append_error.errors, '[]'::jsonb) || jsonb_build_array(jsonb_build_object('at', to_char((append_error.at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text), 'node', append_error.node, 'attempt', append_error.attempt, 'message', append_error.message)))) WITH ORDINALITY jsonb_array_elements(value, ordinality) ORDER BY jsonb_array_elements.ordinality DESC LIMIT 16) e);
+    RETURN (SELECT jsonb_agg(e.value ORDER BY e.ordinality) AS jsonb_agg FROM (SELECT jsonb_array_elements.value, jsonb_array_elements.ordinality FROM jsonb_array_elements((COALESCE(append_error.errors, '[]'::jsonb) || jsonb_build_array(jsonb_build_object('at', to_char((append_error.at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text), 'node', append_error.node, 'attempt', append_error.attempt, 'message', append_error.message, 'started_at', to_char((append_error.started_at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text))))) WITH ORDINALITY jsonb_array_elements(value, ordinality) ORDER BY jsonb_array_elements.ordinality DESC LIMIT 16) e);
 
 -- Name: body_hash(text, jsonb, integer); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -139,7 +139,7 @@ BEGIN
   END IF;
   FOR job_id IN
     (SELECT j.job_id FROM tocsin.job_live j
-      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id LIMIT 10001)
+      WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id + 0 LIMIT 10001)
     UNION ALL
     (SELECT o.job_id FROM tocsin.outbox o
       WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind))
@@ -152,10 +152,15 @@ BEGIN
     told := told || job_id;
     RETURN NEXT;
   END LOOP;
+  -- The type is looked at behind the limit, or a rare one would read all that the key ever had.
   RETURN QUERY SELECT h.job_id, 'finished' FROM (
-    SELECT h.job_id FROM tocsin.job_history h WHERE h.biz_id = biz_id AND (kind IS NULL OR h.type_id = kind)
-     ORDER BY h.job_id DESC LIMIT 1000 + cardinality(told)) h
-   WHERE h.job_id <> ALL (told) LIMIT 1000;
+    SELECT h.job_id, h.type_id FROM tocsin.job_history h WHERE h.biz_id = biz_id
+     ORDER BY h.job_id + 0 DESC LIMIT 1000 + cardinality(told)) h
+   WHERE h.job_id <> ALL (told) AND (kind IS NULL OR h.type_id = kind) LIMIT 1000;
+  -- Nothing was locked: the shard may have left since it was looked up, and its jobs with it.
+  IF told = '{}' AND NOT tocsin.lives_here(shard_) THEN
+    PERFORM tocsin.refuse_shard(shard_);
+  END IF;
 END $$;
 
 -- Name: count_horizon(); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -171,8 +176,11 @@ DECLARE
   here    smallint[] := tocsin.shards_here();
   sample  smallint[];
   factor  double precision;
+  read_   double precision;
   now_    timestamptz := clock_timestamp();
-  minute_ timestamptz := date_trunc('minute', clock_timestamp());
+  epoch_  timestamptz := '2000-01-01 00:00:00+00';
+  minute_ timestamptz := date_bin('1 minute', clock_timestamp(), '2000-01-01 00:00:00+00');
+  near_   timestamptz := minute_ + interval '2 hours';  -- slots of a minute end here
 BEGIN
   IF NOT pg_try_advisory_xact_lock(hashtextextended('tocsin.count_horizon', 0)) THEN
     RETURN false;
@@ -194,20 +202,29 @@ BEGIN
     SELECT array_agg(s.s) INTO sample FROM (
       SELECT s FROM unnest(here) s ORDER BY random() LIMIT greatest(1, floor(cardinality(here) * (most / 2.0) / pending))) s;
   END IF;
-  factor := cardinality(here)::double precision / greatest(cardinality(sample), 1);
+  read_ := greatest(cardinality(sample), 1);
+  factor := cardinality(here) / read_;
   DELETE FROM tocsin.horizon_slot h WHERE h.type_id = kind;
   INSERT INTO tocsin.horizon_slot (width, slot, type_id, n, low, high, is_exact, counted_at)
-  SELECT c.width, c.slot, kind, round(c.n * factor), greatest(c.n, floor(c.n * factor - 1.96 * sqrt(c.n * factor * (factor - 1)))),
-         ceil(c.n * factor + 1.96 * sqrt(c.n * factor * (factor - 1))), factor = 1, now_
+  SELECT e.width, e.slot, kind, round(e.n * factor), greatest(e.n, floor(e.n * factor - e.error)), ceil(e.n * factor + e.error), factor = 1, now_
     FROM (
-      SELECT w.width, w.slot, count(*) AS n FROM unnest(sample) s CROSS JOIN LATERAL (
-        SELECT j.fire_at FROM tocsin.job_live j
-         WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = kind AND j.fire_at >= minute_ AND j.fire_at < minute_ + interval '90 days'
-           AND j.status = 0) j
-      CROSS JOIN LATERAL (VALUES ('minute', date_trunc('minute', j.fire_at), interval '2 hours'),
-                                 ('hour', date_trunc('hour', j.fire_at, 'UTC'), interval '7 days'),
-                                 ('day', date_trunc('day', j.fire_at, 'UTC'), interval '90 days')) w (width, slot, reach)
-      WHERE j.fire_at < minute_ + w.reach GROUP BY 1, 2) c;
+      SELECT c.width, c.slot, sum(c.n) AS n,
+             1.96 * sqrt(greatest(sum(c.n) * factor * (factor - 1), read_ * factor * (factor - 1) * (1 + 1.6 / greatest(read_ - 1, 1)) ^ 2
+                                  * (sum(c.n ^ 2) - sum(c.n) ^ 2 / read_) / greatest(read_ - 1, 1))) AS error
+      FROM (
+        SELECT w.width, w.slot, m.s, sum(m.n) AS n FROM (
+          -- By minute or hour first: bringing each job into its three slots takes three times as long.
+          SELECT s, j.fire_at < near_ AS is_near, count(*)::double precision AS n,
+                 date_bin(CASE WHEN j.fire_at < near_ THEN interval '1 minute' ELSE interval '1 hour' END, j.fire_at, epoch_) AS slot
+            FROM unnest(sample) s CROSS JOIN LATERAL (
+              SELECT j.fire_at FROM tocsin.job_live j
+               WHERE j.shard = s AND j.shard + 0 = s AND j.type_id = kind AND j.fire_at >= minute_ AND j.fire_at < minute_ + interval '90 days'
+                 AND j.status = 0) j
+           GROUP BY 1, 2, 4) m
+        CROSS JOIN LATERAL (VALUES ('minute', m.slot, near_), ('hour', date_bin('1 hour', m.slot, epoch_), minute_ + interval '7 days'),
+                                   ('day', date_bin('1 day', m.slot, epoch_), minute_ + interval '90 days')) w (width, slot, reach)
+        WHERE m.slot < w.reach AND (m.is_near OR w.width <> 'minute') GROUP BY 1, 2, 3) c
+      GROUP BY 1, 2) e;
   INSERT INTO tocsin.horizon_type AS h (type_id, counted_at) VALUES (kind, now_)
   ON CONFLICT (type_id) DO UPDATE SET counted_at = excluded.counted_at;
   RETURN true;
@@ -343,8 +360,12 @@ BEGIN
       -- every finish.
       EXECUTE format('CREATE TABLE tocsin.%I (LIKE tocsin.%I INCLUDING ALL)', leaf, 'job_history_' || kind);
       EXECUTE format('CREATE UNIQUE INDEX %I ON tocsin.%I (job_id)', leaf || '_id', leaf);
-      -- With the id, so that the newest jobs of a key come from the index in order, whatever the statistics say.
-      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, job_id)', leaf || '_biz', leaf);
+      -- As of the live tables.
+      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, (job_id + 0))', leaf || '_biz', leaf);
+      EXECUTE format('ALTER INDEX tocsin.%I ALTER COLUMN 2 SET STATISTICS 0', leaf || '_biz');
+      -- A create looks for its idempotency key in every day. Only jobs with a key pay for it.
+      EXECUTE format('CREATE INDEX %I ON tocsin.%I (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL',
+                     leaf || '_key', leaf);
       EXECUTE format('ALTER TABLE tocsin.%I REPLICA IDENTITY USING INDEX %I', leaf, leaf || '_id');
       EXECUTE format('ALTER TABLE tocsin.%I ATTACH PARTITION tocsin.%I FOR VALUES FROM (%L) TO (%L)',
         'job_history_' || kind, leaf, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
@@ -390,7 +411,7 @@ BEGIN
     UPDATE tocsin.job_history h
        SET job_id = tocsin.fresh_id(h.shard),
            errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
-                                        format('its id was %s, which was then given to another job', h.job_id))
+                                        format('its id was %s, which was then given to another job', h.job_id), NULL)
       FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
     RETURNING t.job_id;
 END $$;
@@ -834,7 +855,7 @@ BEGIN
       RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';
     END IF;
   END LOOP;
-  UPDATE tocsin.outbox o SET action_time = action_time
+  UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END
    WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
   IF FOUND THEN
     IF action_time < now_ + interval '6 seconds' THEN
@@ -955,9 +976,9 @@ BEGIN
   RETURN taken;
 END $$;
 
--- Name: take_over(smallint, timestamp with time zone, bigint[], integer[], smallint[], boolean[], timestamp with time zone[], timestamp with time zone[], text[], text[], bigint[], text[]); Type: FUNCTION; Schema: tocsin; Owner: -
+-- Name: take_over(smallint, timestamp with time zone, bigint[], integer[], smallint[], boolean[], timestamp with time zone[], timestamp with time zone[], timestamp with time zone[], text[], text[], bigint[], text[]); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) RETURNS TABLE(job_id bigint, fire_at timestamp with time zone, existing_job_id bigint, error text)
+CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) RETURNS TABLE(job_id bigint, fire_at timestamp with time zone, existing_job_id bigint, error text)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET lock_timeout TO '500ms'
@@ -978,8 +999,8 @@ BEGIN
   IF EXISTS (SELECT FROM unnest(type_ids) t WHERE NOT EXISTS (SELECT FROM tocsin.biz_type b WHERE b.type_id = t)) THEN
     RAISE EXCEPTION 'a type is not mirrored here yet' USING ERRCODE = 'serialization_failure';
   END IF;
-  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, biz_ids, keys, hashes, attributes)
-               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, biz_id, key, body_hash, attribute) LOOP
+  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes)
+               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, biz_id, key, body_hash, attribute) LOOP
     job_id := entry.job_id;
     fire_at := NULL;
     existing_job_id := NULL;
@@ -996,10 +1017,10 @@ BEGIN
       RETURN NEXT;
       CONTINUE;
     END IF;
-    INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, max_attempts, biz_id, idempotency_key,
-                                 body_hash, attribute)
-    VALUES (job_id, entry.action_time, greatest(entry.action_time, now_), entry.gmt_create, now_, entry.type_id, shard_, entry.max_attempts, entry.biz_id,
-            entry.key, entry.body_hash, entry.attribute::jsonb)
+    INSERT INTO tocsin.job_live AS j (job_id, action_time, fire_at, gmt_create, gmt_modified, late_from, type_id, shard, max_attempts, biz_id,
+                                 idempotency_key, body_hash, attribute)
+    VALUES (job_id, entry.action_time, greatest(entry.action_time, now_), entry.gmt_create, now_, entry.late_from, entry.type_id, shard_,
+            entry.max_attempts, entry.biz_id, entry.key, entry.body_hash, entry.attribute::jsonb)
     ON CONFLICT DO NOTHING;
     is_new := FOUND;
     IF entry.key IS NOT NULL THEN
@@ -1338,6 +1359,7 @@ CREATE TABLE tocsin.job_history (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    last_started_at timestamp with time zone,
     late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
@@ -1363,6 +1385,7 @@ CREATE TABLE tocsin.job_history_cancelled (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    last_started_at timestamp with time zone,
     late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
@@ -1388,6 +1411,7 @@ CREATE TABLE tocsin.job_history_dead (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    last_started_at timestamp with time zone,
     late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
@@ -1413,6 +1437,7 @@ CREATE TABLE tocsin.job_history_done (
     fire_at timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
+    last_started_at timestamp with time zone,
     late_from timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     type_id integer NOT NULL,
@@ -1779,6 +1804,7 @@ CREATE TABLE tocsin.outbox (
     is_cancelled boolean DEFAULT false NOT NULL,
     action_time timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
+    late_from timestamp with time zone,
     biz_id text NOT NULL COLLATE pg_catalog."C",
     idempotency_key text COLLATE pg_catalog."C",
     body_hash bigint,
@@ -2425,7 +2451,8 @@ CREATE INDEX bulk_running ON tocsin.bulk USING btree (lease_until) WHERE (state 
 
 -- Name: job_live_0000_biz; Type: INDEX; Schema: tocsin; Owner: -
 
-CREATE INDEX job_live_0000_biz ON tocsin.job_live_0000 USING btree (biz_id, job_id);
+CREATE INDEX job_live_0000_biz ON tocsin.job_live_0000 USING btree (biz_id, ((job_id + 0)));
+ALTER INDEX tocsin.job_live_0000_biz ALTER COLUMN 2 SET STATISTICS 10;
 
 -- Name: job_live_0000_due; Type: INDEX; Schema: tocsin; Owner: -
 
@@ -2445,7 +2472,8 @@ CREATE UNIQUE INDEX job_live_0000_key ON tocsin.job_live_0000 USING btree (biz_i
 
 -- Name: job_live_0001_biz; Type: INDEX; Schema: tocsin; Owner: -
 
-CREATE INDEX job_live_0001_biz ON tocsin.job_live_0001 USING btree (biz_id, job_id);
+CREATE INDEX job_live_0001_biz ON tocsin.job_live_0001 USING btree (biz_id, ((job_id + 0)));
+ALTER INDEX tocsin.job_live_0001_biz ALTER COLUMN 2 SET STATISTICS 10;
 
 -- Name: job_live_0001_due; Type: INDEX; Schema: tocsin; Owner: -
 
@@ -2619,9 +2647,9 @@ REVOKE ALL ON FUNCTION tocsin.state_of_entry(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.take_counts(shard smallint) FROM PUBLIC;
 
--- Name: FUNCTION take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]); Type: ACL; Schema: tocsin; Owner: -
+-- Name: FUNCTION take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]); Type: ACL; Schema: tocsin; Owner: -
 
-REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) FROM PUBLIC;
 
 -- Name: FUNCTION thaw_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 

@@ -21,10 +21,11 @@ inline constexpr std::size_t kLongestJobError = 1000;  // bytes of JobError::mes
 
 // One failed attempt.
 struct JobError {
-  std::string at;  // RFC 3339, UTC, by the database's clock
+  std::string at;  // when it failed: RFC 3339, UTC, by the database's clock
   std::string node;
   int attempt = 0;  // its number, from 1
   std::string message;
+  std::string started_at = {};  // as `at`; empty: no attempt failed, the entry says something else of the job
 };
 
 // One row of the live or the history tables. Every WallTime is of the database's clock.
@@ -43,9 +44,12 @@ struct Job {
   std::optional<std::string> node;         // name of the node that claimed it last
   std::optional<std::string> traceparent;  // W3C trace context of the request that created it
   WallTime gmt_create{};
-  WallTime gmt_modified{};  // last change of the row
+  // Last change of the row, but for extensions of its lease: of a running job, the claim.
+  WallTime gmt_modified{};
   // Start of the first attempt since the deadline was last set: by the create, a reschedule, a replace or a revive.
   std::optional<WallTime> started_at;
+  // Start of the attempt that runs, or with which the job was done. Empty: pending, cancelled or dead.
+  std::optional<WallTime> last_started_at;
   // Where lateness is counted from if not from the deadline: set by a revive, and by a change of the deadline to a time
   // that had passed.
   std::optional<WallTime> late_from;

@@ -1,5 +1,5 @@
-// What bounds how many attempts of one or several types run at once on this node: the connections to an endpoint, the
-// threads of a worker pool.
+// StartPool: bounds how many attempts of one or several types are claimed at once on this node: by the connections to
+// an endpoint, by the share of worker threads, by the messages that a broker has not confirmed.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 namespace tocsin {
 
 // A pool has slots, and each attempt takes one: a job is claimed only when a slot is free, and the slot is free again
-// when the attempt ends. The claimers count the slots in use; the pool says how many there are. It belongs to a handler
-// (Handler::pool()). Types that share a pool share one object.
+// when the attempt ends. The threads that claim jobs count the slots in use; the pool says how many there are. It
+// belongs to a handler (Handler::pool()). Types that share a pool, such as those of one endpoint, share one object.
 // Thread: any.
 class StartPool {
  public:
   virtual ~StartPool() = default;
 
-  // The number of slots: attempts that run, and a few more that wait in the handler, so that no connection or thread is
-  // idle until the next claim. 0: none may start now. May change at any time.
+  // The number of slots: the attempts that can run at once, and some that wait in the handler, so that no connection or
+  // thread is idle until the next claim. 0: none may start now. May change at any time.
   virtual std::size_t capacity() const = 0;
 
-  // How many attempts the pool can start per second; infinity: not known. Of types with more jobs due than it can start
-  // soon, only a part is kept in memory.
+  // How many attempts the pool can start per second; infinity: not known. If more jobs of a type are due than it starts
+  // within the lookahead, the rest stay in the table.
   virtual double starts_per_s() const { return std::numeric_limits<double>::infinity(); }
 
   // What it belongs to, as the subject of a message: "its endpoint http://shop:80".

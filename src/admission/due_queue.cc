@@ -68,6 +68,15 @@ void DueQueue::put_back(const Backlog& backlog) {
   wake();
 }
 
+void DueQueue::pass(const Backlog& backlog) {
+  {
+    MutexLock lock(mutex_);
+    if (const auto known = backlog_.find({backlog.lane, backlog.pace}); known != backlog_.end())
+      known->second.from = backlog.span.from;
+  }
+  put_back(backlog);
+}
+
 std::optional<Backlog> DueQueue::next_lane(TypeId type, Pace pace) {
   MutexLock lock(mutex_);
   const auto found = types_.find(type);

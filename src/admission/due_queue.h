@@ -44,6 +44,7 @@ class DueQueue {
 
   // A lane that admission or next_lane() took counts as backlog until the claimer calls one of these.
   void put_back(const Backlog& backlog);     // rows may be left: to be taken again, after the other lanes of its type
+  void pass(const Backlog& backlog);         // the same; rows before its span are left to the scan that follows its end
   void end_backlog(const Backlog& backlog);  // no unlocked row is left, or the claim failed
   // Takes another lane of the type's backlog, for a claimer whose consumers want more jobs; nullopt: there is none.
   std::optional<Backlog> next_lane(TypeId type, Pace pace);

@@ -8,13 +8,16 @@
 
 namespace tocsin {
 
-// Reads type.handler_json, a JSON object: url (amqp://user:password@host:port/vhost; only the host is required, the
-// defaults are guest, guest, 5672 and "/"), exchange ("" by default: the broker's default exchange), routing_key (by
-// default the name of the type). Connections go only to addresses that `guard` allows; null allows any. Error invalid:
-// a field is missing, wrong or unknown; Error::field names it, such as `handler.url`.
+// Reads type.handler_json, a JSON object, and returns how to connect and publish there (Exit: broker/broker_kind.h).
+//  - url, required: amqp://user:password@host:port/vhost. Without a user, guest and guest log in; a user without a
+//    password has an empty one. By default port 5672 and vhost "/". No TLS.
+//  - exchange: by default "", the broker's default exchange. routing_key: by default the name of the type.
+// Connections go only to addresses that `guard` allows; null allows any. Error invalid: a field is missing, wrong or
+// unknown; Error::field names it, such as `handler.url`.
 //
 // Messages are sent as persistent and mandatory, and the broker confirms them. An attempt is done when every queue that
-// its message was routed to has it, on disk if the queue is durable. Where no queue gets it, the attempt is a retry.
+// its message was routed to has it, on disk if the queue is durable. If no queue gets it, the attempt has failed and
+// the job is tried again after its back-off.
 Result<Exit> read_amqp_exit(const BizType& type, const GuardPtr& guard);
 
 // Reads an entry topic, a JSON object as text: url as above, queue (it must exist before it is consumed), prefetch (how

@@ -1,5 +1,6 @@
-// AmqpLink: the Link of AMQP brokers. It publishes to one exchange with publisher confirms: the verdict comes with the
-// broker's ack or nack. Messages are mandatory: one that no queue gets is returned, then acked, and counts as refused.
+// AmqpLink: a connection that publishes messages to one exchange of an AMQP broker with publisher confirms. Implements
+// Link, which has the contract of the calls (broker/link.h). The broker's ack confirms a message, its nack refuses it.
+// Messages are mandatory: one that no queue gets is returned, then acked, and counts as refused.
 #pragma once
 
 #include <deque>

@@ -95,7 +95,7 @@ class Backend {
   virtual bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) = 0;
   virtual bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) = 0;
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
-  virtual bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) = 0;
+  virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
 
   // What consumers report of leases of one database: `done` gets a reply per lease, in order. True, false: as above.
   // REQUIRES: unavailable_reason() of the database returned nullopt.
@@ -123,6 +123,9 @@ class Backend {
   // The same for reads that may be slow, on two threads of their own. A statement is cancelled after 5 s: Error
   // unavailable, field kTooSlow.
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
+  // The same for work that waits for rows or keys that other transactions hold, on threads of its own. False: several
+  // wait already.
+  virtual bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
   // Runs `work` on the node's thread for bulk operations, between two batches; it may block for database calls. False:
   // its queue is full (answer 429).

@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::int64_t kMostDelayMs = 50LL * 366 * 24 * 3600 * 1000;  // as for a job's deadline
+constexpr std::int64_t kMostDelayMs = kHorizon / std::chrono::milliseconds(1);
 constexpr std::int64_t kMostSpreadMs = 366LL * 24 * 3600 * 1000;
 constexpr std::size_t kMostReasonBytes = 1000;
 constexpr int kMostListed = 100;
@@ -60,8 +60,21 @@ void read_bulk_filter(JsonObject& in, BulkCall& bulk) {
     in.fail("filter", "Name at least one of biz_type, biz_id, from, to and reason.", 422);
 }
 
-void read_new_time(JsonObject& in, BulkRequest& request) {
-  request.action_time = in.time("action_time");
+// REQUIRES: `request` is a reschedule with a new time. `now`: WallTime{}: not known yet.
+void check_deadlines(JsonObject& in, const BulkRequest& request, bool is_rounded, WallTime now) {
+  const auto& first = request.action_time;
+  const bool is_known = now != WallTime{};
+  if (first && (is_too_early(*first, is_rounded) || (is_known && *first > now + kHorizon)))
+    return in.fail("action_time", "Must lie between 2000-01-01 and 50 years ahead.");
+  const WallTime last =
+      first.value_or(now + request.delay.value_or(Duration(0))) + request.spread.value_or(Duration(0));
+  if ((is_known || !first) && last > now + kHorizon)
+    in.fail("spread_ms", "The last deadline must lie at most 50 years ahead.", 422);
+}
+
+void read_new_time(JsonObject& in, BulkRequest& request, WallTime now) {
+  bool is_rounded = false;
+  request.action_time = in.time("action_time", &is_rounded);
   const auto delay = in.integer("delay_ms", {0, kMostDelayMs});
   const auto spread = in.integer("spread_ms", {0, kMostSpreadMs});
   if (delay) request.delay = std::chrono::milliseconds(*delay);
@@ -76,6 +89,7 @@ void read_new_time(JsonObject& in, BulkRequest& request) {
                                 : "spread_ms",
             "Goes with the action reschedule only.", 422);
   }
+  if (request.action == BulkAction::reschedule && has_time) check_deadlines(in, request, is_rounded, now);
 }
 
 // The filter as stored: canonical JSON of what was understood.
@@ -93,7 +107,7 @@ std::string filter_text(const BulkCall& bulk) {
   return text;
 }
 
-std::optional<Problem> read_bulk(const Call& call, BulkCall& bulk) {
+std::optional<Problem> read_bulk(const Call& call, WallTime now, BulkCall& bulk) {
   JsonDocument document(call.request.body);
   JsonObject in = document.root();
   const auto action = in.require("action").string("action", 1, 32);
@@ -105,7 +119,7 @@ std::optional<Problem> read_bulk(const Call& call, BulkCall& bulk) {
       in.fail("action", "Must be cancel, reschedule, run or retry.", 422);
   }
   read_bulk_filter(in, bulk);
-  read_new_time(in, bulk.request);
+  read_new_time(in, bulk.request, now);
   bulk.request.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   bulk.is_dry_run = in.boolean("dry_run").value_or(false);
   bulk.expected = in.integer("expected", {0, std::int64_t{1} << 53});
@@ -116,11 +130,16 @@ std::optional<Problem> read_bulk(const Call& call, BulkCall& bulk) {
   return document.problem();
 }
 
-Result<std::int64_t> count_matching(const BulkAccess& access, const BulkRequest& request) {
+// In all databases; nullopt (after the answer was given): one of them cannot tell.
+std::optional<std::int64_t> count_matching(const ApiContext& context, const CallPtr& call, const BulkAccess& access,
+                                           const BulkRequest& request) {
   std::int64_t matched = 0;
   for (const BulkDatabase& database : access.databases) {
     const auto part = database.store->count(request);
-    if (!part) return part.error();
+    if (!part) {
+      call->refuse(context.problem_of(part.error(), database.database_id));
+      return {};
+    }
     matched += *part;
   }
   return matched;
@@ -133,8 +152,8 @@ void run_on_bulk_thread(const ApiContext& context, const CallPtr& call, std::fun
 }
 
 void start_counted(const ApiContext& context, const CallPtr& call, const BulkCall& bulk, BulkAccess& access) {
-  const auto matched = count_matching(access, bulk.request);
-  if (!matched) return call->refuse(context.problem_of(matched.error(), 0));
+  const auto matched = count_matching(context, call, access, bulk.request);
+  if (!matched) return;
   std::string text;
   JsonWriter out(text);
   if (bulk.is_dry_run) {
@@ -162,13 +181,13 @@ void start_counted(const ApiContext& context, const CallPtr& call, const BulkCal
 
 void start_bulk(ApiContext& context, const CallPtr& call) {
   BulkCall bulk;
-  if (const auto problem = read_bulk(*call, bulk)) return call->refuse(*problem);
+  if (const auto problem = read_bulk(*call, context.backend.now(), bulk)) return call->refuse(*problem);
   const auto start = [&context, call](const BulkCall& wanted) {
     run_on_bulk_thread(context, call,
                        [&context, call, wanted](BulkAccess& access) { start_counted(context, call, wanted, access); });
   };
   if (bulk.biz_type.empty()) return start(bulk);
-  context.with_type(call, bulk.biz_type, "filter.biz_type", [bulk, start](const BizType& type) mutable {
+  context.with_any_type(call, bulk.biz_type, "filter.biz_type", [bulk, start](const BizType& type) mutable {
     bulk.request.filter.type_id = type.type_id;
     start(bulk);
   });
@@ -182,13 +201,13 @@ std::int64_t bulk_id_of(const CallPtr& call) {
   return 0;
 }
 
-using Find = std::function<Result<std::optional<Bulk>>(BulkStore&, std::int64_t)>;
+using Find = std::function<Result<std::optional<Bulk>>(const BulkAccess&, std::int64_t)>;
 
 void answer_bulk(const ApiContext& context, const CallPtr& call, const Find& find) {
   const std::int64_t id = bulk_id_of(call);
   if (id == 0) return;
   run_on_bulk_thread(context, call, [&context, call, find, id](BulkAccess& access) {
-    const auto bulk = find(*access.databases.front().store, id);
+    const auto bulk = find(access, id);
     if (!bulk) return call->refuse(context.problem_of(bulk.error(), 0));
     if (!*bulk) return call->refuse({404, "There is no such bulk operation.", "bulk_id"});
     std::string text;
@@ -245,7 +264,9 @@ std::vector<Route> bulk_routes(ApiContext& context) {
        .errors = {404, 429, 503},
        .handler =
            [&context](const CallPtr& call) {
-             answer_bulk(context, call, [](BulkStore& store, std::int64_t id) { return store.find(id); });
+             answer_bulk(context, call, [](const BulkAccess& access, std::int64_t id) {
+               return access.databases.front().store->find(id);
+             });
            }},
       {.method = "POST",
        .path = "/v1/bulk/{bulk_id}/stop",
@@ -253,12 +274,14 @@ std::vector<Route> bulk_routes(ApiContext& context) {
        .audit = Audit::each,
        .operation_id = "stopBulk",
        .tag = "Bulk",
-       .summary = "End a bulk operation after the batch under way",
+       .summary = "End a bulk operation: after the batch under way, or at once if no node runs it",
        .replies = {{200, "Bulk"}},
        .errors = {404, 429, 503},
        .handler =
            [&context](const CallPtr& call) {
-             answer_bulk(context, call, [](BulkStore& store, std::int64_t id) { return store.request_stop(id); });
+             answer_bulk(context, call, [](const BulkAccess& access, std::int64_t id) {
+               return stop_bulk(access.databases, access.node, id);
+             });
            }},
   };
 }

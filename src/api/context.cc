@@ -22,6 +22,14 @@ void ApiContext::read_database(const CallPtr& call, DatabaseId database_id, std:
   if (!is_taken) too_busy(call);
 }
 
+void ApiContext::wait_in_database(const CallPtr& call, DatabaseId database_id,
+                                  std::function<void(Stores&)> work) const {
+  if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
+  const bool is_taken = backend.post_waiting(
+      database_id, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+  if (!is_taken) too_busy(call);
+}
+
 void ApiContext::with_type(const CallPtr& call, const std::string& name, Refusal refusal,
                            std::function<void(const BizType&)> use) {
   if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);

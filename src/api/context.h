@@ -28,6 +28,8 @@ class ApiContext {
   void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // The same for reads that may be slow (Backend::post_read).
   void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
+  // The same for writes that wait for locks of other transactions (Backend::post_waiting).
+  void wait_in_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {  // database 0
     on_database(call, 0, std::move(work));
   }
@@ -43,7 +45,7 @@ class ApiContext {
   // The same; an unknown name is refused with 422 and `field`.
   void with_type(const CallPtr& call, const std::string& name, const std::string& field,
                  std::function<void(const BizType&)> use);
-  // The same for lists of jobs, which may be of a removed type: finds removed types, too.
+  // The same for lists of jobs, reports and bulk operations, which may be of a removed type: finds removed types, too.
   void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                      std::function<void(const BizType&)> use);
   // Calls `use` with a snapshot that has the types of all `jobs`, whose names the answer shows. Reads the registry

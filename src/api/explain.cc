@@ -96,10 +96,8 @@ std::string running_reason(const Job& job, const BizType* type, WallTime now, co
   if (job.fire_at > now)
     return attempt + " is running" + where + "; its lease lasts until " + rfc3339(job.fire_at) + ", another " +
            duration_text(job.fire_at - now) + ".";
-  const bool is_paused = type != nullptr && type->is_paused(now);
   const std::string next = job.attempts >= job.max_attempts
-                               ? is_paused ? "It was the last attempt: the job will be dead when its type is resumed."
-                                           : "It was the last attempt, so the job is about to be dead."
+                               ? "It was the last attempt, so the job is about to be dead."
                                : "The job is due again, and counts as running until it is claimed. " +
                                      due_reason(type, now, hold, claim_expected(now - job.fire_at));
   return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) +
@@ -142,15 +140,7 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   is_final(job.status) ? out.null() : out.value(rfc3339(job.fire_at));
   out.field("attempts_left", is_final(job.status) ? 0 : std::max(job.max_attempts - job.attempts, 0));
   write_limits(out, type, backend.running(job.type_id), now);
-  out.key("errors").begin_array();
-  for (const JobError& error : job.errors)
-    out.begin_object()
-        .field("at", error.at)
-        .field("node", error.node)
-        .field("attempt", error.attempt)
-        .field("message", error.message)
-        .end_object();
-  out.end_array();
+  write_errors(out, job);
   out.key("job");
   write_job(out, job, catalog);
   out.end_object();

@@ -25,20 +25,22 @@ void write_time(JsonWriter& out, std::string_view name, const std::optional<Wall
   out.raw(text += '"');
 }
 
+bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
+bool is_zero(std::string_view text) { return text.find_first_not_of('0') == text.npos; }
+
+}  // namespace
+
 void write_errors(JsonWriter& out, const Job& job) {
   out.key("errors").begin_array();
   for (const JobError& error : job.errors) {
     out.begin_object();
     out.field("at", error.at).field("node", error.node).field("attempt", error.attempt).field("message", error.message);
+    out.key("started_at");
+    error.started_at.empty() ? out.null() : out.value(error.started_at);
     out.end_object();
   }
   out.end_array();
 }
-
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
-bool is_zero(std::string_view text) { return text.find_first_not_of('0') == text.npos; }
-
-}  // namespace
 
 void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std::string_view more) {
   const BizType* type = catalog.find(job.type_id);
@@ -56,6 +58,7 @@ void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std:
   write_time(out, "gmt_create", job.gmt_create);
   write_time(out, "gmt_modified", job.gmt_modified);
   write_time(out, "started_at", job.started_at);
+  write_time(out, "last_started_at", job.last_started_at);
   write_time(out, "finished_at", job.finished_at);
   out.key("lateness_ms");
   const auto lateness = job.lateness();

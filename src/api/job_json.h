@@ -28,6 +28,8 @@ inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years: no
 // written, or null if that is empty. `more`: further members, as JSON without braces.
 void write_job(JsonWriter& out, const Job& job, const TypeCatalog& catalog, std::string_view more = {});
 std::string job_text(const Job& job, const TypeCatalog& catalog);
+// The member "errors" of an object that is being written.
+void write_errors(JsonWriter& out, const Job& job);
 
 // The job id in decimal digits. nullopt: not 1 to 40 digits. 0, which no job has, also for a number that is too large:
 // it has the form of an id.

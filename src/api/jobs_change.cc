@@ -205,6 +205,30 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
   answer_cancelled(context, call, {.ids = asked}, replies, unanswered);
 }
 
+// Passes the replies of a database on. Before that, jobs that other transactions hold locked are cancelled by threads
+// that may wait for them.
+void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
+                   const std::function<void(Result<CancelReplies>)>& reply) {
+  std::vector<JobId> locked;
+  if (replies)
+    for (const CancelReply& each : *replies)
+      if (is_locked(each)) locked.push_back(each.job_id);
+  if (locked.empty()) return reply(std::move(replies));
+  const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
+  const bool is_taken = context.backend.post_waiting(
+      database_id,
+      replying<CancelReplies>([locked](Stores& stores) { return stores.desk.cancel(locked, LockWait::some_seconds); },
+                              [first, reply](Result<CancelReplies> rest) {
+                                if (!rest && rest.error().code == ErrorCode::in_doubt) return reply(rest.error());
+                                CancelReplies all = *first;
+                                std::size_t next = 0;
+                                for (CancelReply& each : all)
+                                  if (rest && is_locked(each)) each = std::move((*rest)[next++]);
+                                reply(std::move(all));
+                              }));
+  if (!is_taken) reply(*first);
+}
+
 // `texts`: ids as they were given. One that is given twice is answered once.
 void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std::string>& texts) {
   IdsByDatabase known;
@@ -221,17 +245,25 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
   }
   if (known.empty())
     return answer_cancelled(context, call, {}, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
-  scatter<CancelReplies>(
-      context, call, databases_of(known),
-      [known](DatabaseId database_id, Stores& stores) { return stores.desk.cancel(known.at(database_id)); },
-      [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
-        answer_cancels(context, call, known, impossible, answers);
-      });
+  const Ask<CancelReplies> ask = [&context, known](DatabaseId database_id,
+                                                   std::function<void(Result<CancelReplies>)> reply) {
+    return context.backend.post(
+        database_id,
+        replying<CancelReplies>(
+            [known](Stores& stores) { return stores.desk.cancel(known.at(stores.database_id), LockWait::none); },
+            [&context, database_id, reply](Result<CancelReplies> replies) {
+              cancel_locked(context, database_id, std::move(replies), reply);
+            }));
+  };
+  gather<CancelReplies>(context, call, databases_of(known), ask,
+                        [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
+                          answer_cancels(context, call, known, impossible, answers);
+                        });
 }
 
 // For a key that has more pending jobs than may share a statement with other keys.
 void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
-  context.on_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
+  context.wait_in_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
     const auto reply = stores.desk.cancel_all(key.biz_id, key.type);
     if (!reply) return call->refuse(context.problem_of(reply.error(), stores.database_id));
     answer_cancelled(context, call, {.key = &key}, reply->jobs, {}, reply->has_more);

@@ -289,27 +289,53 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
   call->reply(201, '{' + items_text() + '}');
 }
 
+using TakeReplies = std::function<void(Result<Replies>)>;
+
+// Creates a part of a batch.
+std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::shared_ptr<const Parts> parts,
+                                                 CreateMode mode) {
+  return [&context, parts = std::move(parts), mode](Stores& there) -> Result<Replies> {
+    if (auto done = context.backend.make_types_known(there); !done) return done.error();
+    return there.desk.create(parts->at(there.database_id).jobs, mode);
+  };
+}
+
+// The work of creating a part without a wait for keys that other transactions hold; if they hold one, threads that may
+// wait for it create the part. When too many parts wait already, the answer is that it is held.
+std::function<void(Stores&)> creating_soon(ApiContext& context, const std::shared_ptr<const Parts>& parts,
+                                           bool is_partial, DatabaseId database_id, TakeReplies reply) {
+  const auto first = is_partial ? CreateMode::each_if_free : CreateMode::all_if_free;
+  const auto later = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
+  const bool has_keys = std::ranges::any_of(parts->at(database_id).jobs,
+                                            [](const NewJob& job) { return job.idempotency_key.has_value(); });
+  if (!has_keys) return replying<Replies>(creating(context, parts, later), std::move(reply));
+  return replying<Replies>(creating(context, parts, first), [&context, parts, later, database_id,
+                                                             reply = std::move(reply)](Result<Replies> replies) {
+    const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
+    if (is_held && context.backend.post_waiting(database_id, replying<Replies>(creating(context, parts, later), reply)))
+      return;
+    reply(std::move(replies));
+  });
+}
+
 // `here`: the stores of the database whose thread this is; null on any other thread.
 void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
                   Stores* here) {
   if (const auto problem = batch->first_problem(); problem && !is_partial) return call->refuse(*problem);
   if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
-  const auto mode = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
-  const auto ask = [&context, parts, mode](DatabaseId database_id, Stores& there) -> Result<Replies> {
-    if (auto done = context.backend.make_types_known(there); !done) return done.error();
-    return there.desk.create(parts->at(database_id).jobs, mode);
+  // All in the database whose thread this is: here and now.
+  const bool is_here = here != nullptr && parts->size() == 1 && parts->begin()->first == here->database_id;
+  const Ask<Replies> ask = [&context, parts, is_partial, is_here, here](DatabaseId database_id, TakeReplies reply) {
+    auto work = creating_soon(context, parts, is_partial, database_id, std::move(reply));
+    if (!is_here) return context.backend.post(database_id, std::move(work));
+    work(*here);
+    return true;
   };
   const auto done = [&context, call, batch, parts, is_partial](const std::vector<DatabaseAnswer<Replies>>& answers) {
     BatchAnswer(context, *batch, *parts, is_partial).answer(call, answers);
   };
-  // All in the database whose thread this is: here and now.
-  if (here != nullptr && parts->size() == 1 && parts->begin()->first == here->database_id) {
-    std::vector<DatabaseAnswer<Replies>> answers(1);
-    answers.front() = {here->database_id, ask(here->database_id, *here)};
-    return done(answers);
-  }
-  scatter<Replies>(context, call, databases_of(*parts), ask, done);
+  gather<Replies>(context, call, databases_of(*parts), ask, done);
 }
 
 void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {

@@ -151,12 +151,13 @@ void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter,
   const auto limit = static_cast<std::size_t>(filter.limit);
   const DatabaseId database_id = context.database_of(*filter.biz_id);
   const int asked = std::min(filter.limit + 1, kMostPerPage);
-  const auto answer = [&context, call, limit, database_id, position, asked](Result<std::vector<Job>> jobs) {
+  const auto answer = [&context, call, limit, database_id, position, asked](Result<KeyList> list) {
     guarded(call, [&] {
-      if (!jobs) return call->refuse(context.problem_of(jobs.error(), database_id));
+      if (!list) return call->refuse(context.problem_of(list.error(), database_id));
       std::vector<DatabaseAnswer<Found>> one(1);
-      one.front() = {database_id, std::move(jobs)};
-      const auto page = std::make_shared<const Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
+      one.front() = {database_id, std::move(list->jobs)};
+      const auto page = std::make_shared<Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
+      if (!page->next && list->unread_below) page->next = Position{{database_id, *list->unread_below}};
       context.with_catalog(call, page->jobs, [call, page](const TypeCatalog& catalog) {
         call->reply(200, page_text(*call, *page, catalog, ""));
       });

@@ -18,10 +18,11 @@ std::string_view openapi_schemas() {
   "field":{"type":"string","description":"The input field at fault","examples":["jobs[3].biz_id"]},
   "job_id":{"$ref":"#/components/schemas/JobId","description":"The job that has the idempotency key"},
   "items":{"type":"array","items":{"type":"object"},"description":"Of a batch that went to several databases: the result of each item"}}},
-"JobError":{"type":"object","required":["at","node","attempt","message"],"properties":{
-  "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"attempt":{"type":"integer"},"message":{"type":"string"}}},
+"JobError":{"type":"object","required":["at","node","attempt","message","started_at"],"properties":{
+  "at":{"$ref":"#/components/schemas/Time"},"node":{"type":"string"},"attempt":{"type":"integer"},"message":{"type":"string"},
+  "started_at":{"$ref":"#/components/schemas/MaybeTime","description":"Start of the attempt that failed; null: the entry is of no attempt"}}},
 "Job":{"type":"object","required":["job_id","biz_id","biz_type","status","action_time","fire_at","attempts","max_attempts","attribute",
-  "idempotency_key","shard","node","gmt_create","gmt_modified","started_at","finished_at","lateness_ms","errors"],"properties":{
+  "idempotency_key","shard","node","gmt_create","gmt_modified","started_at","last_started_at","finished_at","lateness_ms","errors"],"properties":{
   "job_id":{"$ref":"#/components/schemas/JobId"},"biz_id":{"$ref":"#/components/schemas/BizId"},
   "biz_type":{"type":["string","null"],"description":"null while this node does not know the type"},
   "status":{"$ref":"#/components/schemas/JobStatus"},
@@ -30,7 +31,9 @@ std::string_view openapi_schemas() {
   "attempts":{"type":"integer"},"max_attempts":{"type":"integer"},"attribute":{"description":"The creator's data"},
   "idempotency_key":{"type":["string","null"]},"shard":{"type":"integer"},"node":{"type":["string","null"]},
   "gmt_create":{"$ref":"#/components/schemas/Time"},"gmt_modified":{"$ref":"#/components/schemas/Time"},
-  "started_at":{"$ref":"#/components/schemas/MaybeTime"},"finished_at":{"$ref":"#/components/schemas/MaybeTime"},
+  "started_at":{"$ref":"#/components/schemas/MaybeTime","description":"First start since the deadline was set"},
+  "last_started_at":{"$ref":"#/components/schemas/MaybeTime","description":"Start of the attempt that runs, or with which the job was done; null in other states"},
+  "finished_at":{"$ref":"#/components/schemas/MaybeTime"},
   "lateness_ms":{"type":["number","null"],"description":"First start after the later of action_time and the moment it was set; never negative"},
   "errors":{"type":"array","items":{"$ref":"#/components/schemas/JobError"}}}},
 "NewJob":{"type":"object","additionalProperties":false,"required":["biz_type","biz_id"],"oneOf":[{"required":["action_time"]},{"required":["delay_ms"]}],"properties":{
@@ -48,7 +51,7 @@ std::string_view openapi_schemas() {
   {"type":"object","required":["error"],"properties":{"error":{"$ref":"#/components/schemas/Problem"}}}]}}}},
 "Missing":{"type":"array","items":{"type":"string"},"description":"Databases that gave no answer; absent when all did"},
 "JobPage":{"type":"object","required":["items","next_cursor"],"properties":{"missing":{"$ref":"#/components/schemas/Missing"},
-  "items":{"type":"array","items":{"$ref":"#/components/schemas/Job"}},"next_cursor":{"type":["string","null"]}}},
+  "items":{"type":"array","items":{"$ref":"#/components/schemas/Job"}},"next_cursor":{"type":["string","null"],"description":"null at the end. With biz_id and biz_type a page before it may have fewer jobs than the limit, or none: it looks at 1,000 jobs of the key"}}},
 "CancelledJob":{"type":"object","required":["result","job"],"properties":{"result":{"const":"cancelled"},"job":{"$ref":"#/components/schemas/Job"}}},
 "WrongState":{"allOf":[{"$ref":"#/components/schemas/Problem"},{"type":"object","required":["result","job"],"properties":{
   "result":{"enum":["pending","running","finished"]},"job":{"$ref":"#/components/schemas/Job"}}}]},
@@ -58,12 +61,12 @@ std::string_view openapi_schemas() {
   "biz_id":{"$ref":"#/components/schemas/NewBizId"},"biz_type":{"type":"string"},
   "job_ids":{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/JobId"}}}},
 "JobIds":{"type":"array","items":{"$ref":"#/components/schemas/JobId"}},
-"CancelledJobs":{"type":"object","description":"By result; all empty: the key has no job","required":["cancelled","running","finished","not_found"],"properties":{
+"CancelledJobs":{"type":"object","description":"By result; all empty, and neither more nor more_finished: the key has no job, or none of the type","required":["cancelled","running","finished","not_found"],"properties":{
   "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
   "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
   "locked":{"$ref":"#/components/schemas/JobIds","description":"Locked by another transaction: not cancelled, ask again; absent when there is none"},
   "more":{"const":true,"description":"With biz_id: live jobs of it may be left, ask again; absent otherwise"},
-  "more_finished":{"const":true,"description":"With biz_id: more have ended than the 1,000 newest that are named; absent otherwise"},
+  "more_finished":{"const":true,"description":"With biz_id: more jobs of it have ended than the newest 1,000, of which those of the type are named; absent otherwise"},
   "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},
   "in_doubt":{"$ref":"#/components/schemas/JobIds","description":"The answer of their database was lost; absent when there is none"}}},
 "RetryJobs":{"type":"object","additionalProperties":false,"required":["biz_type"],"properties":{
@@ -84,7 +87,7 @@ std::string_view openapi_schemas() {
   "action":{"type":"string","enum":["cancel","reschedule","run","retry"]},"filter":{"$ref":"#/components/schemas/BulkFilter"},
   "action_time":{"$ref":"#/components/schemas/MaybeTime","description":"reschedule: the new deadline"},
   "delay_ms":{"oneOf":[{"$ref":"#/components/schemas/Delay"},{"type":"null"}],"description":"reschedule: the new deadline, from the start"},
-  "spread_ms":{"type":["integer","null"],"minimum":0,"maximum":31622400000,"description":"reschedule: the deadlines are spread evenly over this time after it"},
+  "spread_ms":{"type":["integer","null"],"minimum":0,"maximum":31622400000,"description":"reschedule: the deadlines are spread evenly over this time after it; the last may lie 50 years ahead"},
   "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"Jobs changed per second, at most"},
   "dry_run":{"type":["boolean","null"],"description":"Count only"},
   "expected":{"type":["integer","null"],"minimum":0,"description":"Refused with 409 when another number matches now"},

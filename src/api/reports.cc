@@ -70,7 +70,7 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape) 
   if (const auto problem = read_report_query(*call, shape, query)) return call->refuse(*problem);
   const auto name = call->parameter("type");
   if (!name) return report(context, call, shape, query);
-  context.with_type(call, *name, "type", [&context, call, &shape, query](const BizType& type) mutable {
+  context.with_any_type(call, *name, "type", [&context, call, &shape, query](const BizType& type) mutable {
     query.biz_type = type.name;
     report(context, call, shape, query);
   });

@@ -119,4 +119,22 @@ bool BulkRunner::finish(BulkState state, std::string error) {
   return true;
 }
 
+Result<std::optional<Bulk>> stop_bulk(std::span<const BulkDatabase> databases, NodeId node, std::int64_t bulk_id) {
+  BulkStore& control = *databases.front().store;
+  auto asked = control.request_stop(bulk_id);
+  if (!asked || !*asked || (*asked)->state != BulkState::running) return asked;
+  auto idle = control.take_over(bulk_id, node, BulkRunner::kLease);
+  if (!idle || !*idle) return asked;
+  Bulk ended = std::move(**idle);
+  ended.state = BulkState::stopped;
+  ended.changed = 0;
+  for (const BulkDatabase& database : databases) {
+    const auto changed = database.store->close(bulk_id);
+    if (!changed) return asked;
+    ended.changed += *changed;
+  }
+  if (const auto is_ended = control.finish(ended, node); !is_ended) return asked;
+  return control.find(bulk_id);
+}
+
 }  // namespace tocsin

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/stage.h"
@@ -63,5 +64,12 @@ class BulkRunner final : public Stage {
   std::optional<MonoTime> extended_at_;          // when the lease was extended last
   std::optional<MonoTime> next_look_;            // nullopt: at once
 };
+
+// Stops the bulk `bulk_id`: the node that runs it ends it within about a second; if no node does, because it waits for
+// its turn or its node has died, it has ended as stopped on return, with the numbers of all databases. `node`: the one
+// that calls. Returns the bulk, which may have ended before; nullopt: there is none. A bulk that no node runs is
+// returned as running if a database does not answer; it ends as stopped when a node takes it over. REQUIRES: the stores
+// belong to the calling thread.
+Result<std::optional<Bulk>> stop_bulk(std::span<const BulkDatabase> databases, NodeId node, std::int64_t bulk_id);
 
 }  // namespace tocsin

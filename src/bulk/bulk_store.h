@@ -40,6 +40,8 @@ class BulkStore {
   virtual Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) = 0;
   // A running bulk whose lease has expired, now run by `node`; nullopt: there is none.
   virtual Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) = 0;
+  // The same for this bulk only; nullopt also when a node runs it.
+  virtual Result<std::optional<Bulk>> take_over(std::int64_t bulk_id, NodeId node, Duration lease) = 0;
   // Extends the lease and stores the progress (`changed`: jobs in all databases). nullopt: `node` does not run it any
   // more.
   virtual Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) = 0;
@@ -54,6 +56,8 @@ class BulkStore {
   virtual Result<std::int64_t> count(const BulkRequest& request) = 0;
   // The progress of earlier batches in this database, whichever node ran them; without due_soon.
   virtual Result<BulkBatch> progress(std::int64_t bulk_id) = 0;
+  // Ends the bulk in this database: batches that run later change nothing. Returns how many jobs it has changed here.
+  virtual Result<std::int64_t> close(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
   // holds locked are visited again after all others, once; over 10,000 of them in a database are left unchanged. After
   // an error call again: a batch that was stored is not repeated. Error invalid: repeating does not help. REQUIRES:

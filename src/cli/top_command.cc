@@ -1,5 +1,6 @@
 // tocsin top: what the cluster does, on one screen of 80 columns, again and again.
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -60,6 +61,34 @@ std::string rate_text(const Json& throughput, const char* name) {
   return text;
 }
 
+// Prints words on as many lines as they need; the first begins with `mark`.
+void print_paragraph(std::ostream& out, std::string mark, const std::string& text) {
+  std::istringstream words(text);
+  std::string line = std::move(mark);
+  bool is_begun = false;
+  for (std::string word; words >> word; is_begun = true) {
+    if (is_begun && line.size() + 1 + word.size() > kScreen) {
+      out << clip(line, kScreen) << '\n';
+      line = "  " + word;
+    } else {
+      line += (is_begun ? " " : "") + word;
+    }
+  }
+  if (is_begun) out << clip(line, kScreen) << '\n';
+}
+
+// Its first lines, as many as the terminal has, less two for what stands below them.
+std::string that_fits(const std::string& screen) {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 4) return screen;
+  std::size_t end = 0;
+  for (int line = 0; line < size.ws_row - 2; ++line) {
+    end = screen.find('\n', end);
+    if (end++ == screen.npos) return screen;
+  }
+  return screen.substr(0, end);
+}
+
 void print_top(std::ostream& out, const Json& overview) {
   const auto line = [&](const std::string& text) { out << clip(text, kScreen) << '\n'; };
   const Json totals = overview.value("totals", Json::object()), due = overview.value("due", Json::object());
@@ -77,6 +106,13 @@ void print_top(std::ostream& out, const Json& overview) {
        " missed their target)");
   line("rate      created " + rate_text(throughput, "created_per_s") + "  done " + rate_text(throughput, "done_per_s"));
   line("");
+  int shown = 0;
+  for (const Json& reason : overview.value("reasons", Json::array())) {
+    if (++shown > kMostReasons) break;
+    print_paragraph(out, "! ", cell(reason, "text"));
+    print_paragraph(out, "  ", cell(reason, "remedy"));
+  }
+  if (shown > 0) line("");
   using Align = Column::Align;
   Table table({{"TYPE", Align::left, true},
                {"DUE", Align::right},
@@ -91,12 +127,6 @@ void print_top(std::ostream& out, const Json& overview) {
                late_text(type.value("p99_ms", Json())), late_text(type.value("target_ms", Json())),
                cell(type, "missed"), cell(type, "dead"), cell(type, "waits_for")});
   if (!table.empty()) table.print(out, kScreen);
-  int shown = 0;
-  for (const Json& reason : overview.value("reasons", Json::array())) {
-    if (++shown > kMostReasons) break;
-    line("! " + cell(reason, "text"));
-    line("  " + cell(reason, "remedy"));
-  }
 }
 
 int top(TopOptions& options) {
@@ -116,7 +146,7 @@ int top(TopOptions& options) {
       screen << clip(printable(failure.what()), kScreen) << '\n';
     }
     // From the upper left corner, over what was there, and nothing below it.
-    std::cout << "\x1b[H\x1b[J" << screen.str() << "\nq quits" << std::flush;
+    std::cout << "\x1b[H\x1b[J" << that_fits(screen.str()) << "\nq quits" << std::flush;
     if (keyboard.quits_within(every)) break;
   }
   std::cout << '\n';

@@ -2,8 +2,9 @@
 // housekeeping of each database has one. That clock alone may be wrong by years, so where a day holds finishes a second
 // source of time has to agree: the stored finishes, or the monotonic clock of this process.
 //
-// A clock that shows one wrong date, however far off, adds one later day with finishes. So the day that is next to be
-// dropped may be dropped less than a day early, but no other day that holds finishes. Thread: owner only.
+// Each wrong date that a clock shows, however far off, adds one later day with finishes, for as long as they are
+// stored. So after N wrong dates at most N days that hold finishes are dropped early: those that would go next, less
+// than N days before their time. Thread: owner only.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ class DayWitness {
     first_day_ = std::min(today, first_day_.value_or(today));
   }
   // Whether the day may be dropped: it holds no finishes; or more than `keep` later days hold some (today counts, and
-  // so may one wrong day); or `keep` days have passed since the first see(), and the day is before every day seen.
+  // so may every wrong date); or `keep` days have passed since the first see(), and the day is before every day seen.
   bool confirms(const PastDay& past, MonoTime now) const {
     if (!past.is_used || past.later_days_used > past.keep) return true;
     return first_day_ && past.day < *first_day_ && now - since_ >= std::chrono::days(past.keep);

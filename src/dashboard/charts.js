@@ -19,7 +19,7 @@ const colour = (name) => {
 const dateOrTime = (at) => (clock(at) === '00:00' ? dayOf(at).slice(5) : clock(at));
 const withUnit = (n, unit) => (n === null || n === undefined ? '' : unit === 'ms' ? length(n) : `${number(Math.round(n * 10) / 10)} ${unit}`);
 
-function options(width, series, unit, isLog) {
+function options(width, series, unit, isLog, point) {
   const text = colour('--muted'), grid = {stroke: colour('--line'), width: 1}, font = `11.5px ${getComputedStyle(document.body).fontFamily}`;
   const onAxis = (n) => (n === null ? '' : unit !== 'ms' ? short(n) : n < 1000 ? `${n} ms` : `${number(n / 1000)} s`);
   const powers = (_, axis, low, high) => Array.from({length: 14}, (_each, i) => 10 ** (i - 2)).filter((n) => n >= low && n <= high);
@@ -29,9 +29,8 @@ function options(width, series, unit, isLog) {
     scales: {y: isLog ? {distr: 3, log: 10} : {range: (_, low, high) => [0, Math.max(high * 1.1, 1)]}},
     axes: [{stroke: text, font, size: 26, grid: {show: false}, ticks: {show: false}, values: (_, all) => all.map((s) => dateOrTime(new Date(s * 1000)))},
            {stroke: text, font, grid, ticks: {show: false}, size: 58, values: (_, all) => all.map(onAxis), ...(isLog ? {splits: powers, filter: (_, all) => all} : {})}],
-    legend: {live: true},
-    series: [{label: zoneName(), value: (_, s) => (s ? moment(new Date(s * 1000).toISOString()).slice(5, 16) : '')},
-             ...series.map(({label}, i) => ({label, stroke: colour(kColours[i]), width: 1.75, dash: kDashes[i], points: {show: false}, value: (_, n) => withUnit(n, unit)}))],
+    legend: {show: false}, hooks: {setCursor: [(plot) => point(plot.cursor.idx ?? -1)]},
+    series: [{}, ...series.map(({label}, i) => ({label, stroke: colour(kColours[i]), width: 1.75, dash: kDashes[i], points: {show: false}}))],
   };
 }
 
@@ -39,11 +38,12 @@ function options(width, series, unit, isLog) {
 export function Lines({caption, times, series, unit, isLog}) {
   const shared = useShared();
   const place = useRef(null), plot = useRef(null);
+  const [pointed, point] = useState(-1);
   const shape = `${shared.theme} ${shared.zone} ${series.map((s) => s.label)}`;
   useEffect(() => {
     const make = () => {
       if (plot.current) plot.current.destroy();
-      plot.current = new uPlot(options(place.current.clientWidth, series, unit, isLog), [times, ...series.map((s) => s.values)], place.current);
+      plot.current = new uPlot(options(place.current.clientWidth, series, unit, isLog, point), [times, ...series.map((s) => s.values)], place.current);
     };
     make();
     const resized = new ResizeObserver(() => plot.current && plot.current.setSize({width: place.current.clientWidth, height: 180}));
@@ -60,7 +60,10 @@ export function Lines({caption, times, series, unit, isLog}) {
   useEffect(() => {
     if (plot.current) plot.current.setData([times, ...series.map((s) => s.values)]);
   }, [times, series]);
-  return html`<div class="chart"><div class="plot" ref=${place} role="img" aria-label=${`${caption}; the numbers are in the table below`}></div>
+  const i = times[pointed] === undefined ? times.length - 1 : pointed, at = new Date(times[i] * 1000);
+  const readout = `${weekday(at)} ${dayOf(at).slice(5)} ${clock(at)}: ${series.map((s) => `${s.label} ${withUnit(s.values[i], unit) || '–'}`).join(', ')}`;
+  return html`<div class="chart"><p class="readout muted">${readout}</p><div class="plot" ref=${place} role="img" aria-label=${`${caption}; the numbers are in the table below`}></div>
+    <div class="legend">${series.map(({label}, n) => html`<span><i class=${`line l${n + 1}`}></i>${label}</span>`)}</div>
     <${Numbers} caption=${caption} head=${[`Time (${zoneName()})`, ...series.map((s) => `${s.label} (${unit})`)]}
       rows=${() => times.map((s, i) => [moment(new Date(s * 1000).toISOString()), ...series.map((each) => number(each.values[i]))])} /></div>`;
 }

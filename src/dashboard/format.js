@@ -7,6 +7,8 @@ const kShort = new Intl.NumberFormat('en-US', {notation: 'compact', maximumFract
 export const isNumber = (n) => n !== null && n !== undefined && n !== '' && !Number.isNaN(Number(n));
 export const number = (n) => (isNumber(n) ? kNumber.format(Number(n)) : '–');
 export const short = (n) => (isNumber(n) ? (Math.abs(n) < 10000 ? number(Math.round(n)) : kShort.format(n)) : '–');
+/** A count that ended at its cap. */
+export const capped = (n, isExact) => (isExact === false ? `more than ${number(n)}` : number(n));
 /** Less than all is never shown as 100 %. */
 export function percent(share, digits = 1) {
   if (!isNumber(share)) return '–';

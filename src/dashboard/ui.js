@@ -3,7 +3,7 @@ import {html, useEffect, useRef, useState} from './vendor/preact.js';
 import {Csv} from './csv.js';
 import {away, moment, number, zoneName} from './format.js';
 import {curl} from './rest.js';
-import {link, say} from './state.js';
+import {link, say, state} from './state.js';
 
 const kStatus = {
   pending: ['◷', 'quiet'], running: ['▶', 'warn'], done: ['✓', 'good'], cancelled: ['⊘', 'quiet'], dead: ['✕', 'bad'],
@@ -30,8 +30,8 @@ export function Foreign({text, clip, mono = true}) {
   return html`<bdi class=${(mono ? 'mono' : '') + (clip ? ' clip' : '')} title=${clip ? text : undefined}>${shown}</bdi>`;
 }
 
-export const Time = ({at, ms, relative}) => (!at ? '–' :
-  html`<time datetime=${at} title=${`${moment(at, {ms: true})} ${zoneName()}, ${away(at)}`}>${relative ? away(at) : moment(at, {ms})}</time>`);
+export const Time = ({at, ms, relative, timeOnly}) => (!at ? '–' :
+  html`<time datetime=${at} title=${`${moment(at, {ms: true})} ${zoneName()}, ${away(at)}`}>${relative ? away(at) : timeOnly ? moment(at, {ms}).slice(11) : moment(at, {ms})}</time>`);
 
 export const Title = ({children, text}) => {
   useEffect(() => {
@@ -46,20 +46,22 @@ export const Panel = ({title, note, actions, label, children}) => html`
     ${children}
   </section>`;
 
-// Without what the database's driver adds; the whole text is in the title.
-const inShort = (message) => message.replace(/(is not available): .*$/s, '$1.');
+// Without what the database's driver adds; the whole text is in the title. A read that ran into its time limit is said
+// in the words of a page.
+const inShort = (message) => (/^This took too long/.test(message) ? 'There is more than could be read within the time limit. Choose a type, a state or a shorter range.' :
+  message.replace(/(is not available): .*$/s, '$1.'));
 
 /** What stands in place of data: nothing yet, an error, or a call that this node does not know. `tall`: as high as a chart. */
 export function Missing({answer, what, tall}) {
   if (answer.isAbsent) return html`<p class="muted">${what} is not available on this node.</p>`;
   if (answer.error)
-    return html`<div class=${tall ? 'reading tall' : 'reading'} role="status" title=${answer.error.message}><span><strong class="is-warn">! ${what} could not be read.</strong><br />${inShort(answer.error.message)}</span></div>`;
+    return html`<div class=${tall ? 'reading tall' : 'reading'} role="status" title=${answer.error.message}><span><strong class="is-warn">! ${what} could not be read.</strong><br />${inShort(answer.error.message)}${/is not available/.test(answer.error.message) && state.query.has('screen') && html` <a href="?">What helps</a>`}</span></div>`;
   return html`<p class=${tall ? 'reading tall' : 'reading'}>Reading…</p>`;
 }
 
 /** A note above data that could not be refreshed. */
 export const Stale = ({answer}) => answer.data && answer.error && !answer.isAbsent &&
-  html`<div class="note warn" role="status"><span class="body">Not up to date: ${answer.error.message}</span></div>`;
+  html`<div class="note warn" role="status"><span class="body">Not up to date: ${inShort(answer.error.message)}</span></div>`;
 
 export function Missed({data}) {
   const names = data && data.missing;
@@ -156,4 +158,5 @@ export function useAction() {
 export const Problem = ({text}) => text && html`<div class="note bad" role="alert"><span class="body">${text}</span></div>`;
 
 export const JobLink = ({id, children}) => html`<a class="mono nowrap" href=${link('job', {id})}>${children || id}</a>`;
-export const TypeLink = ({name}) => (name ? html`<a href=${link('types', {type: name})}><${Foreign} text=${name} mono=${false} clip /></a>` : html`<span class="muted">unknown</span>`);
+/** wraps: the whole name, on several lines if need be. */
+export const TypeLink = ({name, wraps}) => (name ? html`<a class=${wraps ? 'wraps' : undefined} href=${link('types', {type: name})}><${Foreign} text=${name} mono=${false} clip=${!wraps} /></a>` : html`<span class="muted">unknown</span>`);

@@ -27,11 +27,12 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
-// Runs attempts on a worker pool, each type in a worker lane of its own: as long as the pool has spare threads, a type
-// whose function is slow or blocks for ever delays no other. An exception is a retry with its message. A function that
+// Runs attempts on a worker pool, each type in a queue of its own: as long as the pool has spare threads, a type whose
+// function is slow or blocks for ever delays no other. An exception is a retry with its message. A function that
 // overruns its lease is left running; its outcome comes late and the store refuses it. An attempt that no thread has
-// begun by its start_by or by half of its lease, or whose lane is full, ends as not started and does not count. Thread:
-// stop and destructor owner only; the rest any.
+// begun by ClaimedJob::start_by or within half of what was left of its lease, or whose queue is full, ends as not
+// started: the job is pending again, and the attempt is not counted. Thread: stop and destructor owner only; the rest
+// any.
 class CppRunner {
  public:
   CppRunner(WorkerPool& workers, const Clock& clock);
@@ -56,9 +57,9 @@ class CppRunner {
 // The kind as the node uses it: the registered functions, on worker threads of its own.
 class CppKind final : public HandlerKind {
  public:
-  // `threads`: functions that run at once, without spare threads. `queue`: attempts of one type that may wait for a
-  // thread. REQUIRES: `functions` outlives the kind; `clock` lives as long as the process, because a function that
-  // overruns may outlive its node.
+  // `threads`: functions that run at once; up to kSpareThreads more may. `queue`: attempts of one type that may wait
+  // for a thread. REQUIRES: `functions` outlives the kind; `clock` lives as long as the process, because a function
+  // that overruns may outlive its node.
   CppKind(const CppHandlers& functions, int threads, std::size_t queue, const Clock& clock)
       : functions_(functions), workers_(threads, queue, kSpareThreads), runner_(workers_, clock) {}
 
@@ -69,7 +70,8 @@ class CppKind final : public HandlerKind {
   void stop(Duration grace) override;
 
  private:
-  static constexpr int kSpareThreads = 64;  // while all `threads` are busy, one for each type that has none running
+  // Threads that are added while all `threads` are busy, one for each type that has no function running.
+  static constexpr int kSpareThreads = 64;
 
   const CppHandlers& functions_;
   WorkerPool workers_;

@@ -42,8 +42,9 @@ struct OutboundRequest {
   HttpTarget target;
   std::vector<std::pair<std::string, std::string>> headers;  // besides Host, Content-Length
   std::string body;
-  Duration timeout{};                   // counted from its turn for a connection
-  MonoTime deadline{};                  // covers the wait for its turn, too; the earlier of both counts
+  // Both are required; the earlier one ends the request.
+  Duration timeout{};                   // counted from when it leaves the queue of its origin
+  MonoTime deadline{};                  // covers the wait in the queue, too
   MonoTime start_by = MonoTime::max();  // not sent after this: Error conflict
   // Called on the sender's thread when its turn comes: fewer than max_connections requests to its origin are under way.
   // False: it is not sent, Error conflict. Must not block or throw.
@@ -61,8 +62,8 @@ class Resolver;
 struct HttpSenderOptions {
   int threads = 2;
   int max_connections = 256;  // per origin; further requests wait in order
-  // Idle connections are closed after this, at most a second late: by 5 s, when common servers close them, because a
-  // request that crosses with that is in doubt.
+  // Idle connections are closed after this, at most a second late. Common servers close theirs after 5 s; a request
+  // that is sent at that moment would be in doubt.
   Duration idle_timeout = std::chrono::seconds(4);
   std::string ca_file = {};  // PEM, trusted besides the system's own; may be empty
   AddressGuard guard = {};
@@ -83,9 +84,10 @@ struct HttpSenderStats {
 // caller's) and must not block or throw.
 class HttpSender {
  public:
-  // An answer of any status, or an Error. conflict: nothing was sent, because its turn or its connection came too late
-  // or not at all (start_by, deadline, may_begin, stop). unavailable: the peer could not be reached. in_doubt: the
-  // request was sent, at least in part, and no answer came. invalid: the guard allows no address of the host.
+  // An answer of any status, or an Error. conflict: nothing was sent, because its turn never came (deadline, may_begin,
+  // stop), or its connection was ready after start_by. unavailable: nothing was sent, because resolve, connect or TLS
+  // failed, took too long, or was stopped. in_doubt: the request was sent, at least in part, and no answer came.
+  // invalid: the guard allows no address of the host.
   using Done = std::function<void(Result<OutboundReply>)>;
 
   HttpSender(HttpSenderOptions options, const Clock& clock);

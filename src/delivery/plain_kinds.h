@@ -1,6 +1,7 @@
 // The handler kinds without settings. Jobs of `noop` types end done as soon as they are claimed, and jobs of `pull`
-// types are leased to consumers that ask; the claimers do both without a handler. The handlers made here serve only
-// jobs that were claimed before their type changed to this kind: `noop` ends them done, `pull` as not started.
+// types are leased to consumers that ask; the claimers do both without a handler. The handlers made here show that this
+// node can run such types, and serve jobs that were claimed before their type changed to this kind: `noop` ends them
+// done, `pull` as not started (pending again, the attempt is not counted).
 #pragma once
 
 #include "delivery/handler_kind.h"

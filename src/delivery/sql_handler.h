@@ -4,8 +4,8 @@
 // Claimed jobs of one type in one database are called in batches: a batch costs one commit. If a call fails, the batch
 // is undone and tried in halves, so that the other jobs get their effects; after a time-out each job is tried alone. A
 // repeated attempt runs alone, so that a function that ends its session costs no other job an attempt. Only one batch
-// of a type runs at a time in a database, because two could wait for each other's rows. Slow calls are not batched and
-// run in parallel.
+// of a type runs at a time in a database, because two could wait for each other's rows. Functions whose calls take 50
+// ms or more on average are called one by one, and in parallel.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@
 namespace tocsin {
 
 // Reads a function's answer (JSON text; nullopt: SQL NULL): NULL is done, {"retry_ms":n} another attempt in n ms (a
-// whole number, up to a year), {"dead":"why"} dead. Anything else is Error invalid, and the call counts as failed.
+// whole number, up to a year; after the last attempt the job is dead), {"dead":"why"} dead. Anything else is Error
+// invalid, and the call counts as failed.
 Result<Outcome> outcome_of(const std::optional<std::string>& answer);
 
 // How SqlKind reaches the node's databases, numbered from 0 to count - 1 (not database ids). Thread: any.
@@ -34,15 +35,16 @@ struct FunctionDatabases {
 
 class SqlKind final : public HandlerKind {
  public:
-  // `threads`: calls at once, each with a session of its own. `node`: name of this node, for the errors of jobs.
-  // REQUIRES: `clock` and what `connect` refers to live as long as the process, because a call that overruns stop()
-  // uses them after it; what the other functions refer to is valid in every call of the kind and its handlers.
+  // `threads`: calls at once, and up to kSpareThreads more; each call has a session of its own. `node`: name of this
+  // node, for the errors of jobs. REQUIRES: `clock` and what `connect` refers to live as long as the process, because a
+  // call that overruns stop() uses them after it; what the other functions refer to is valid in every call of the kind
+  // and its handlers.
   SqlKind(FunctionDatabases databases, int threads, std::string node, const Clock& clock);
   ~SqlKind() override;
 
   std::string name() const override { return "sql"; }
-  // Error invalid: the settings are wrong, or refusal() has a reason, or in a database that answers the function is
-  // missing, has another signature, or may not be called by its role. Waits for the databases.
+  // Error invalid: the settings are wrong; or refusal() has a reason; or a database that answers has no function
+  // (tocsin.job) returns jsonb of that name which the role tocsin_handler may call. Waits for the databases.
   std::optional<Error> check(const BizType& type) const override;
   std::shared_ptr<Handler> make(const BizType& type) override;
   void stop(Duration grace) override;
@@ -53,7 +55,7 @@ class SqlKind final : public HandlerKind {
   class TypeHandler;
 
   static constexpr int kSpareThreads = 8;      // while all `threads` are busy, for types without a running call
-  static constexpr std::size_t kQueue = 4096;  // tasks that may wait, per type and database
+  static constexpr std::size_t kQueue = 4096;  // tasks that may wait, per type and database; more end as not started
 
   const std::shared_ptr<Calls> calls_;  // shared with calls that overrun stop()
 };

@@ -1,11 +1,11 @@
 // The handler kind `webhook`: delivers jobs as HTTP POSTs.
 //
 // The attempt ends done on 2xx and dead on 410. Any other answer, and a request that failed or got no answer, is a
-// retry, not before the time that Retry-After of a 429 or 503 gives (a day at most). An attempt that gets no connection
-// in time, or whose endpoint's circuit breaker is open, is released and does not count. With `async`, 202 hands the job
-// over: its receiver acknowledges it with the lease token that came with the request, or the lease ends. One attempt is
-// at most one request; its limits: http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while
-// (circuit_breaker.h).
+// retry, not before the time that Retry-After of a 429 or 503 gives (a day at most). An attempt whose turn for a
+// connection does not come in time, or whose endpoint's circuit breaker is open, ends as not started: the job is
+// pending again, and the attempt is not counted. With `async`, 202 hands the job over: its receiver acknowledges it
+// with the lease token that came with the request, or the lease ends. One attempt is at most one request; its limits:
+// http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while (circuit_breaker.h).
 #pragma once
 
 #include <atomic>
@@ -53,9 +53,9 @@ class WebhookKind final : public HandlerKind {
 
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
   OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
-  // Counts the answer and notes an error at `endpoint`, for display.
+  // Counts hand-overs and missing answers, and notes an error at `endpoint`, for display.
   Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint);
-  // Calls capacity_changed_ on a sender's thread in 5 ms, once for all changes until then.
+  // Calls capacity_changed_ on a sender's thread 5 ms later, once for all changes until then.
   void notify_capacity();
 
   const WebhookOptions options_;

@@ -1,5 +1,5 @@
-// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out). Used by WebhookKind; pure
-// functions, thread: any.
+// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out, async). Used by WebhookKind;
+// pure functions, thread: any.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,12 @@ struct WebhookSettings {
   std::vector<std::pair<std::string, std::string>> headers;  // sent besides Tocsin's own
 };
 
-// Error invalid: with the field at fault, as `handler.url`; the message holds no secret. Whether the address may be
-// called is not checked here (AddressGuard).
+// Error invalid: Error::field names the setting, such as `handler.url`; the message holds no secret. Whether the
+// address may be called is not checked here (AddressGuard).
 Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
 
-// Checks the same, and that `timeout_ms`, if given, is not longer than `ttr`, the length of the type's lease. nullopt:
-// valid.
+// The Errors of parse_webhook_settings(), and whether `timeout_ms`, if given, is not longer than `ttr`, the length of
+// the type's lease. nullopt: valid.
 std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// KafkaLink: the Link of Kafka. It publishes to one topic with the idempotent producer: a message is confirmed when all
-// in-sync replicas have it.
+// KafkaLink: publishes messages to one Kafka topic. Implements Link, which has the contract of the calls
+// (broker/link.h). It uses the idempotent producer: a message is confirmed when all in-sync replicas have it.
 #pragma once
 
 #include <set>

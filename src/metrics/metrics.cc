@@ -61,6 +61,7 @@ Metrics::Metrics(const Clock& clock)
   for (const CounterText& text : kTexts)
     counters_[static_cast<std::size_t>(text.what)] = &counters(text.name, text.help)->Add({});
   lateness_family_ = histograms("tocsin_lateness_seconds", "First start of a job after it was due");
+  missed_family_ = counters("tocsin_slo_missed_total", "First starts of jobs later than the target of their type");
   step_family_ = histograms("tocsin_step_seconds", "Duration of the steps of a stage, database call included");
   error_family_ = counters("tocsin_stage_errors_total", "Failed database calls by stage and kind");
   attempt_family_ =
@@ -76,19 +77,21 @@ void Metrics::count(Counter what, std::int64_t n) {
   if (n > 0) counters_[static_cast<std::size_t>(what)]->Increment(static_cast<double>(n));
 }
 
-prometheus::Histogram& Metrics::lateness_of(TypeId type) {
+prometheus::Histogram& Metrics::note_start(TypeId type, Duration lateness) {
   MutexLock lock(mutex_);
-  auto it = by_type_.find(type);
-  if (it == by_type_.end()) {
-    it = by_type_.emplace(type, &lateness_family_->Add({{"biz_type", label_of(type)}}, kSeconds)).first;
+  Starts& starts = starts_[type];
+  if (!starts.lateness) starts.lateness = &lateness_family_->Add({{"biz_type", label_of(type)}}, kSeconds);
+  if (const BizType* known = catalog_->find(type); known && known->slo) {
+    if (!starts.missed) starts.missed = &missed_family_->Add({{"biz_type", label_of(type)}});
+    if (lateness > known->slo->lateness) starts.missed->Increment();
   }
-  return *it->second;
+  return *starts.lateness;
 }
 
 void Metrics::started(TypeId type, Duration lateness) {
   // A job that was run by hand may start before its deadline: it is not late, and a histogram has no negative values.
   lateness = std::max(lateness, Duration(0));
-  lateness_of(type).Observe(seconds(lateness));
+  note_start(type, lateness).Observe(seconds(lateness));
   window_.record(lateness, clock_.now());
 }
 
@@ -126,11 +129,8 @@ void Metrics::answered(const std::string& route, int status) {
 void Metrics::waited(Duration time) { pool_wait_->Observe(seconds(time)); }
 
 std::string Metrics::label_of(TypeId type) {
-  const auto found = labels_.find(type);
-  if (found != labels_.end()) return found->second;
-  if (labels_.size() >= kMostTypes) return "other";
   const BizType* known = catalog_->find(type);
-  return labels_.emplace(type, known ? known->name : std::to_string(type)).first->second;
+  return labels_.of(known ? known->name : std::to_string(type));
 }
 
 void Metrics::stepped(std::string_view stage, Duration took) {

@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "metrics/lateness.h"
+#include "metrics/type_labels.h"
 #include "ports/biz_type.h"
 #include "ports/event.h"
 
@@ -45,7 +46,8 @@ class Metrics final : public EventSink {
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
 
-  // Names for the label biz_type, of types first seen from now on; a type that is not in it has its number. Not null.
+  // Targets of types, and names for the label biz_type of types first seen from now on; a type that is not in it has
+  // its number. Not null.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // Adds a gauge whose value `read` returns. text() calls `read` on its thread, under a lock of this object, so `read`
   // must not call this object, nor wait long. REQUIRES: before the first text().
@@ -60,14 +62,19 @@ class Metrics final : public EventSink {
   std::string text() const;         // Prometheus text exposition format
 
  private:
-  static constexpr std::size_t kMostTypes = 200;  // types with a label of their own; later ones share "other"
   std::string label_of(TypeId type) TOCSIN_REQUIRES(mutex_);
-  prometheus::Histogram& lateness_of(TypeId type);
+  struct Starts {
+    prometheus::Histogram* lateness = nullptr;
+    prometheus::Counter* missed = nullptr;  // nullptr: the type had no target yet
+  };
+  // Adds one to `missed` if the lateness is above the type's target.
+  prometheus::Histogram& note_start(TypeId type, Duration lateness);
 
   const Clock& clock_;
   std::shared_ptr<prometheus::Registry> registry_;
   std::array<prometheus::Counter*, kCounters> counters_{};
   prometheus::Family<prometheus::Histogram>* lateness_family_;
+  prometheus::Family<prometheus::Counter>* missed_family_;
   prometheus::Family<prometheus::Histogram>* step_family_;
   prometheus::Family<prometheus::Counter>* error_family_;
   prometheus::Family<prometheus::Histogram>* attempt_family_;
@@ -76,8 +83,8 @@ class Metrics final : public EventSink {
   LatenessWindow window_;
   mutable Mutex mutex_;
   std::shared_ptr<const TypeCatalog> catalog_ TOCSIN_GUARDED_BY(mutex_);
-  std::map<TypeId, prometheus::Histogram*> by_type_ TOCSIN_GUARDED_BY(mutex_);
-  std::map<TypeId, std::string> labels_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<TypeId, Starts> starts_ TOCSIN_GUARDED_BY(mutex_);
+  TypeLabels labels_ TOCSIN_GUARDED_BY(mutex_);
   std::map<std::pair<TypeId, Ending>, prometheus::Histogram*> attempts_ TOCSIN_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, int>, prometheus::Counter*> requests_ TOCSIN_GUARDED_BY(mutex_);
   std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_ TOCSIN_GUARDED_BY(mutex_);

@@ -14,6 +14,9 @@ constexpr std::size_t kReadBatch = 100;
 constexpr int kReaders = 2;
 constexpr std::size_t kReadQueue = 64;
 constexpr int kReadTimeoutMs = 5'000;
+// Requests that wait for locks of other transactions, some seconds each at most.
+constexpr int kLockWaiters = 4;
+constexpr std::size_t kLockQueue = 64;
 constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kLockPatience = std::chrono::seconds(3);  // as lock_timeout
 
@@ -70,6 +73,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
             [&metrics](Duration time) { metrics.waited(time); }),
       readers_(config_.database_id, reader(config_.session), config_.shards, kReaders, kReadQueue, clock,
                [&metrics](Duration time) { metrics.waited(time); }),
+      lock_waiters_(config_.database_id, named(config_.session, "api"), config_.shards, kLockWaiters, kLockQueue, clock,
+                    [&metrics](Duration time) { metrics.waited(time); }),
       held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
                  [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {
                    auto held = write_creates(desk, std::move(items));
@@ -139,6 +144,7 @@ void Database::stop() {
   locked_jobs_.stop();
   locked_leases_.stop();
   pool_.stop();
+  lock_waiters_.stop();  // after the pool, which posts to it
   reads_.stop();
   readers_.stop();
   hints_.stop();

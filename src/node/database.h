@@ -131,9 +131,11 @@ class Database {
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
   bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
   // Runs `work` on a database thread; false: the queue is full. post: writes and short reads; post_read: slow reads,
-  // two at a time, at most 5 s per statement. Neither waits for the other.
+  // two at a time, at most 5 s per statement; post_waiting: writes that wait for locks of other transactions, four at a
+  // time. None waits for another.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
+  bool post_waiting(std::function<void(Stores&)> work) { return lock_waiters_.post(std::move(work)); }
   // Passes a hint to this node's engine if it owns the shard, else to the shard's owner. Jobs due later than the
   // lookahead and a second are left to the scan.
   void hint(const Candidate& job);
@@ -162,7 +164,7 @@ class Database {
   // From here on members have threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
-  WorkPool pool_, readers_;
+  WorkPool pool_, readers_, lock_waiters_;
   // Declared before those that push to them, so destroyed after them.
   LockedRowRetries<CreateItem> held_keys_;
   LockedRowRetries<ChangeItem> locked_jobs_;

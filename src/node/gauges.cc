@@ -6,20 +6,10 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kMostNamed = 200;  // types with labels of their own; the others together are "other"
-
-// All databases together, by type.
 std::map<std::string, TypeState> type_states_of(const Databases& databases) {
-  std::map<std::string, TypeState> all;
-  for (const auto& database : databases) {
-    for (const TypeState& state : database->type_states()) {
-      const bool is_named = all.contains(state.name) || all.size() < kMostNamed;
-      TypeState& sum = all[is_named ? state.name : "other"];
-      for (std::size_t i = 0; i < sum.jobs.size(); ++i) sum.jobs[i] += state.jobs[i];
-      sum.oldest_due_s = std::max(sum.oldest_due_s, state.oldest_due_s);
-    }
-  }
-  return all;
+  std::vector<std::vector<TypeState>> states;
+  for (const auto& database : databases) states.push_back(database->type_states());
+  return states_by_type(states);
 }
 
 void add_type_gauges(const Databases& databases, Metrics& metrics) {
@@ -41,6 +31,37 @@ void add_type_gauges(const Databases& databases, Metrics& metrics) {
 }
 
 }  // namespace
+
+std::map<std::string, TypeState> states_by_type(const std::vector<std::vector<TypeState>>& databases) {
+  TypeLabels labels;
+  std::map<std::string, TypeState> all;
+  for (const auto& states : databases) {
+    for (const TypeState& state : states) {
+      TypeState& sum = all[labels.of(state.name)];
+      for (std::size_t i = 0; i < sum.jobs.size(); ++i) sum.jobs[i] += state.jobs[i];
+      sum.oldest_due_s = std::max(sum.oldest_due_s, state.oldest_due_s);
+    }
+  }
+  return all;
+}
+
+std::vector<LabelledValue> paused_types(const TypeCatalog& catalog, WallTime now) {
+  TypeLabels labels;
+  std::map<std::string, double> paused;
+  for (const auto& type : catalog.types)
+    if (type->is_paused(now)) ++paused[labels.of(type->name)];
+  std::vector<LabelledValue> values;
+  for (const auto& [name, n] : paused) values.push_back({{{"biz_type", name}}, n});
+  return values;
+}
+
+std::vector<LabelledValue> target_shares(const TypeCatalog& catalog) {
+  std::vector<LabelledValue> values;
+  for (const auto& type : catalog.types)
+    if (type->slo && values.size() < TypeLabels::kMost)
+      values.push_back({{{"biz_type", type->name}}, type->slo->share});
+  return values;
+}
 
 void add_gauges_of(const Databases& databases, Metrics& metrics) {
   const auto sum = [&](const char* name, const char* help, double (*of)(const Database&)) {

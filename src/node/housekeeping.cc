@@ -135,7 +135,7 @@ Status Housekeeping::round(bool reload) {
     callbacks_.answered();
   }
   if (!reload || !is_prepared_) return Unit{};
-  // A clock that was set forward by more than a week: every finish would fail until the next slow round.
+  // A clock that was set forward by more than two days: every finish would fail until the next slow round.
   const auto has_today = PgMaintenance(session_).has_history_today();
   if (!has_today) return has_today.error();
   if (*has_today) return Unit{};

@@ -184,9 +184,9 @@ bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)>
   return post_lookup<JobId, std::optional<Job>>(shard_of(job), job, std::move(done));
 }
 
-bool NodeBackend::list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) {
+bool NodeBackend::list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) {
   const Shard shard = shard_of(query.biz_id, state_.shards);
-  return post_lookup<KeyQuery, std::vector<Job>>(shard, std::move(query), std::move(done));
+  return post_lookup<KeyQuery, KeyList>(shard, std::move(query), std::move(done));
 }
 
 bool NodeBackend::lease(LeaseCall call) {
@@ -198,14 +198,6 @@ bool NodeBackend::lease(LeaseCall call) {
 void NodeBackend::note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) {
   const MonoTime ends = clock_.now() + ttr;
   for (const Lease& lease : leases) permits_.flow()->leases().extend(type, lease, ends);
-}
-
-bool NodeBackend::post(DatabaseId database_id, std::function<void(Stores&)> work) {
-  return at(database_id)->post(std::move(work));
-}
-
-bool NodeBackend::post_read(DatabaseId database_id, std::function<void(Stores&)> work) {
-  return at(database_id)->post_read(std::move(work));
 }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {

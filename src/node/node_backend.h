@@ -1,5 +1,6 @@
-// NodeBackend: the Backend of the REST handlers and entry consumers. Sends each request to the database of its shard,
-// and answers questions about the node from its databases, membership and permits. One per node.
+// NodeBackend: the Backend of the REST handlers and entry consumers. Sends each request about a job to the database of
+// its shard, lease calls to the queue of waiting consumers, bulk and audit calls to their services; and answers
+// questions about the node from its databases, membership and permits. One per node.
 #pragma once
 
 #include <array>
@@ -42,21 +43,23 @@ class NodeBackend final : public Backend {
               const Databases& databases, PollQueue& polls, Membership& membership, Permits& permits, BulkService& bulk,
               AuditLog& audit, const ShardMap& map);
 
-  // Sets this node's shards, and the map that says where all shards live; engines scan only the former from now on.
+  // `mine`: the shards that this node's engines scan from now on. `map`: in which database each shard lives.
   void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // The time since the last scan of this node's shards, by database; the heartbeat reports it.
   std::vector<ScannedDatabase> scanned(MonoTime now) const;
-  // Reads the registry (of the control database) and publishes the types to engines and API. Error: of the read.
+  // Reads what has changed in `registry` (of the control database, on the caller's session) and publishes the types to
+  // engines and API (node/type_publisher.h). Error: of the read.
   Status refresh_types(TypeStore& registry) { return types_.refresh(registry); }
-  // How many due jobs of the type wait for a claim on this node, in all databases, for the permit renewer. Of a pull
-  // type at most as many as its waiting consumers ask for, all as `fresh`.
+  // How many due jobs of the type wait for a claim on this node, in all databases, for the permit renewer: those due
+  // lately (`fresh`) and the older ones that the catch-up rate bounds (`late`). Of a pull type at most as many as its
+  // waiting consumers ask for, all as `fresh`.
   Waiting waiting(TypeId type) const;
   void start_draining() { is_draining_ = true; }  // from now on readiness() says not ready
   // Replaces the warnings of a database: /readyz shows them, and the log has each change.
   void warn_of(DatabaseId database_id, const std::vector<std::string>& warnings);
   // Sets the entry topics that readiness() and endpoints() report. REQUIRES: before the first request.
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
-  // Repeats requests that wait for a moving shard a last time. Call before the databases stop.
+  // Tries the requests that wait for a moving shard once more and refuses later ones. Call before the databases stop.
   void stop_retries() {
     if (retry_queue_) retry_queue_->stop();
   }
@@ -67,7 +70,7 @@ class NodeBackend final : public Backend {
   bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) override;
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
-  bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
+  bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override {
     return at(database_id)->write_lease({OutcomesAsked{std::move(outcomes), std::move(done)}});
@@ -81,8 +84,15 @@ class NodeBackend final : public Backend {
   void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   bool are_leases_counted(TypeId type) const override { return permits_.flow()->is_counted(type, clock_.now()); }
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
-  bool post(DatabaseId database_id, std::function<void(Stores&)> work) override;
-  bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override;
+  bool post(DatabaseId database_id, std::function<void(Stores&)> work) override {
+    return at(database_id)->post(std::move(work));
+  }
+  bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override {
+    return at(database_id)->post_read(std::move(work));
+  }
+  bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
+    return at(database_id)->post_waiting(std::move(work));
+  }
   bool post_bulk(std::function<void(BulkAccess&)> work) override { return bulk_.post(std::move(work)); }
   void record(AuditEntry entry) override { audit_.record(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override;
@@ -114,8 +124,8 @@ class NodeBackend final : public Backend {
   using ShardDatabases = std::vector<DatabaseId>;
 
   Database& control() const { return *databases_.front(); }
-  // nullptr: the node was not started with this database. Calls that have a REQUIRES of unavailable_reason() in Backend
-  // may use the result without a check, because that reason is set for such a database.
+  // nullptr: the node was not started with this database. Calls that require in Backend that unavailable_reason() is
+  // empty use the result without a check.
   Database* at(DatabaseId database_id) const {
     return database_id >= 0 && database_id < kMaxDatabases ? by_database_id_[static_cast<std::size_t>(database_id)]
                                                            : nullptr;

@@ -218,13 +218,10 @@ void Node::Impl::add_gauges() {
   metrics_.add_gauges("tocsin_permits_in_use", "Permits of a limit that are in use in the cluster", [this] {
     return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });
   });
-  metrics_.add_gauges("tocsin_type_paused", "1 while the type is paused, else 0", [this] {
-    std::vector<LabelledValue> values;
-    const auto catalog = backend_->types();
-    for (const auto& type : catalog->types)
-      values.push_back({{{"biz_type", type->name}}, type->is_paused(backend_->now()) ? 1.0 : 0.0});
-    return values;
-  });
+  metrics_.add_gauges("tocsin_type_paused", "1 of a type that is paused; others have no value",
+                      [this] { return paused_types(*backend_->types(), backend_->now()); });
+  metrics_.add_gauges("tocsin_slo_target_share", "Share of first starts that a type's target wants in time",
+                      [this] { return target_shares(*backend_->types()); });
   metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
                      [this] { return static_cast<double>(polls_->size()); });
 }

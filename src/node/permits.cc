@@ -1,6 +1,7 @@
 #include "node/permits.h"
 
 #include <cstdio>
+#include <map>
 
 namespace tocsin {
 namespace {
@@ -78,17 +79,20 @@ std::optional<int> Permits::running(const BizType& type) const {
 }
 
 std::vector<LabelledValue> Permits::values(std::function<double(const FlowControl::Grant&)> of) const {
-  std::vector<LabelledValue> values;
+  TypeLabels labels;
+  std::map<std::pair<std::string, Limit>, double> sums;
   const auto catalog = catalog_.get();
   for (const auto& type : catalog->types) {
     if (!type->is_limited()) continue;
+    const std::string name = labels.of(type->name);
     for (const Limit limit : {Limit::running, Limit::rate, Limit::catch_up}) {
       if (permits_of(*type, limit) == 0) continue;
       const auto grant = flow_->granted(type->type_id, limit, clock_.now());
-      values.push_back(
-          {{{"biz_type", type->name}, {"limit", label_of(limit)}}, of(grant.value_or(FlowControl::Grant{}))});
+      sums[{name, limit}] += of(grant.value_or(FlowControl::Grant{}));
     }
   }
+  std::vector<LabelledValue> values;
+  for (const auto& [key, n] : sums) values.push_back({{{"biz_type", key.first}, {"limit", label_of(key.second)}}, n});
   return values;
 }
 

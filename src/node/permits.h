@@ -1,6 +1,7 @@
-// Permits: runs the permit renewer (the stage that borrows this node's part of the cluster-wide limits of types) with a
-// thread and a connection to the control database, and answers questions about limits for explain and the metrics. One
-// per node, which stops it after the engines.
+// Permits: runs the permit renewer with a thread and a connection to the control database, and answers questions about
+// limits for explain and the metrics. A cluster-wide limit of a type (max_running, a rate) is divided into permits; the
+// renewer borrows some of them for this node, for a short time (a grant: ports/permit_store.h). One per node, which
+// stops it after the engines.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,8 @@ namespace tocsin {
 class Permits {
  public:
   // `session`: with the control database. `waiting`: returns the type's jobs that are due on this node, in all its
-  // engines. `waiting` and `on_step` are called on the renewer's thread; `events` gets failed database calls.
+  // engines. `waiting` and `on_step` are called on the renewer's thread, `waiting` also by stop(); `events` gets failed
+  // database calls. REQUIRES: `clock` and `events` outlive it.
   Permits(const PermitConfig& config, const SessionConfig& session, const Clock& clock, EventSink& events,
           PermitRenewer::WaitingOf waiting, LoopThread::OnStep on_step);
   ~Permits() { stop(false); }
@@ -29,18 +31,19 @@ class Permits {
   void start() { loop_.start(); }
   // From now on the renewer returns unused permits and takes no more.
   void drain() { renewer_.drain(); }
-  // Ends the thread. `is_clean`: no claimed job is left except leases of consumers, so all other permits are returned
-  // at once, in this call; otherwise, and if that fails, they expire. A second call does nothing.
+  // Ends the thread. `is_clean`: no handler runs here any more; all permits but those of leases that consumers hold are
+  // returned in this call. Otherwise, and if that fails, they expire. A second call does nothing.
   void stop(bool is_clean);
 
-  // Why no job of this type starts here now, as a part of a sentence; "" when neither a limit nor a full start pool is
-  // the reason. `is_late`: asks for a job that waits at the catch-up pace.
+  // Why no job of this type starts here now, as a part of a sentence; "" when neither a limit nor a full start pool
+  // (tocsin/start_pool.h) is the reason. `is_late`: asks for a job so old that the type's catch-up rate bounds it.
   std::string hold_reason(const BizType& type, bool is_late) const;
   // How many jobs of a type with max_running run in the cluster, as far as this node knows; nullopt: the type has no
   // max_running, or this node has no valid permits of it.
   std::optional<int> running(const BizType& type) const;
 
-  // For the metrics: the value of each grant, labelled with type and limit.
+  // For the metrics: a value of each limit of each type, labelled with both; without a valid grant that of Grant{}.
+  // Types beyond TypeLabels::kMost are added up.
   std::vector<LabelledValue> values(std::function<double(const FlowControl::Grant&)> of) const;
 
  private:

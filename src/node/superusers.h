@@ -1,5 +1,6 @@
 // Superusers: decides whether this node may call sql handlers: not while its role is a superuser in one of the
-// databases, because a function that escapes its sandbox has the role's rights (docs/security.md).
+// databases, unless --allow-superuser-handlers is given. A function runs in a role with few rights, but one that
+// escapes from it has the rights of the node's role (docs/security.md).
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@ class Superusers {
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
   // Records whether the node's role is a superuser in this database, until the next report; returns all warnings of the
-  // report, and one about that, for the operator. Called after each DatabaseCheck that passed. REQUIRES: database_id <
-  // kMaxDatabases.
+  // report, and one more if it is, for the operator. Called after each DatabaseCheck that passed and could read the
+  // report. REQUIRES: database_id < kMaxDatabases.
   std::vector<std::string> note_report(DatabaseId database_id, const ServerReport& report) {
     is_superuser_[static_cast<std::size_t>(database_id)] = !report.superuser.empty();
     auto warnings = report.warnings;
@@ -34,7 +35,8 @@ class Superusers {
     return warnings;
   }
 
-  // Why no sql handler may run here, for the end of a sentence; empty: they may, also before the first report.
+  // Why no sql handler may run here, as a phrase that follows "handler.kind sql"; empty: they may, also before the
+  // first report.
   std::string refusal() const {
     if (are_allowed_ || std::ranges::none_of(is_superuser_, [](const auto& each) { return each.load(); })) return "";
     return "needs a node whose role is no superuser (scripts/roles.sql makes one), or --allow-superuser-handlers";

@@ -1,7 +1,8 @@
 // TypePublisher: reads the types of the control database and gives them to the parts of this node: all types to the
 // REST handlers (types()) and metrics, the types whose handlers can run here to the permits and the engines. One per
-// node. refresh() is called by the housekeeping thread of the control database every few seconds and after a
-// notification, and by request threads after a type was written, or found that this node did not know. Thread: any.
+// node. refresh() is called when the node starts, by the housekeeping thread of the control database every few seconds
+// and after a notification, and by request threads after they wrote a type or met a name that types() lacks. Thread:
+// any.
 #pragma once
 
 #include <memory>

@@ -29,6 +29,8 @@ void Claimer::note_duration(MonoTime now) {
 }
 
 MonoTime Claimer::step(MonoTime now) {
+  if (const auto [asked, shown] = std::exchange(shown_, {}); shown != WallTime{})
+    shared_.db_clock.sample_if_ahead(asked, now, shown);
   if (won_) {
     note_duration(now);
     Won won = *std::exchange(won_, std::nullopt);
@@ -39,6 +41,8 @@ MonoTime Claimer::step(MonoTime now) {
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
   if (shared_.is_draining || shared_.stops_without_lease(now)) return kWhenWoken;
   if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
+  if (parts_.refused) return pass_refused(now);
+  if (parts_.rest) return fire(now, *std::exchange(parts_.rest, std::nullopt));
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
@@ -57,26 +61,81 @@ MonoTime Claimer::step(MonoTime now) {
 }
 
 MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
+  hold_back(batch);
   const auto fired = ask([&] {
     if (!batch.backlog) return store_.fire(batch.jobs, shared_.config.node);
     const int limit = static_cast<int>(batch.limit);
     return store_.fire_due(batch.backlog->lane, batch.backlog->span, limit, shared_.config.node);
   });
   if (!fired) {
-    // In doubt or not: fired jobs are finished, the others are still pending and a scan finds them.
     shared_.events.failed(name(), fired.error());
+    if (is_row_error(fired.error())) return fire_in_parts(now, std::move(batch));
     // Jobs that may have been fired have used their tokens.
     if (batch.is_paced && fired.error().code != ErrorCode::in_doubt) return_unused_rate(batch, {});
-    abandon_batch(batch);
+    abandon_batch(batch);  // in doubt or not: fired jobs are finished, a scan finds the others
     return now + shared_.config.retry_pause;
   }
-  for (const Fired& job : *fired) shared_.events.started(job.type_id, job.started_at - job.due_at);
+  parts_.size.note_success();
+  for (const Fired& job : *fired) {
+    shared_.events.started(job.type_id, job.started_at - job.due_at);
+    note_clock(now, job.started_at);
+  }
   shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
   if (batch.is_paced) return_unused_rate(batch, *fired);
   std::vector<JobId> won;
   for (const Fired& job : *fired) won.push_back(job.job_id);
   after_batch(now, batch, std::move(won));
   return now;
+}
+
+// The jobs behind the first parts_.size follow in the next step, those of a backlog with its next turn.
+void Claimer::hold_back(DueBatch& batch) {
+  const std::size_t most = parts_.size.most();
+  if (batch.backlog && batch.limit > most) {
+    const TypeId type = batch.backlog->lane.type_id;
+    if (batch.is_paced) shared_.flow->put_back(type, batch.limit - most, batch.pace(), /*is_instant=*/true);
+    batch.limit = most;
+  }
+  if (batch.jobs.size() <= most) return;
+  parts_.rest = batch;
+  parts_.rest->jobs.erase(parts_.rest->jobs.begin(), parts_.rest->jobs.begin() + static_cast<std::ptrdiff_t>(most));
+  batch.jobs.erase(batch.jobs.begin() + static_cast<std::ptrdiff_t>(most), batch.jobs.end());
+}
+
+// The store refuses the batch, maybe because of one row: it is fired in smaller parts, until that row is alone.
+MonoTime Claimer::fire_in_parts(MonoTime now, DueBatch batch) {
+  const std::size_t n = batch.backlog ? batch.limit : batch.jobs.size();
+  parts_.size.note_refused(n);
+  if (batch.is_paced && (batch.backlog || n == 1)) return_unused_rate(batch, {});
+  if (batch.backlog) {
+    if (n == 1)
+      parts_.refused = batch.backlog;
+    else
+      shared_.due.put_back(*batch.backlog);
+    return now;
+  }
+  if (n == 1) {
+    abandon_batch(batch);
+    return parts_.rest ? now : now + shared_.config.retry_pause;
+  }
+  if (parts_.rest) std::ranges::copy(parts_.rest->jobs, std::back_inserter(batch.jobs));
+  parts_.rest = std::move(batch);
+  return now;
+}
+
+// Rows with the same time as the refused one are left to the scan that follows the end of a backlog.
+MonoTime Claimer::pass_refused(MonoTime now) {
+  Backlog backlog = *std::exchange(parts_.refused, std::nullopt);
+  const ScanRange first{backlog.lane, backlog.span.from, 0, WallTime::max(), 1};
+  const auto reply = ask([&] { return store_.scan({&first, 1}); });
+  if (!reply) shared_.events.failed(name(), reply.error());
+  const bool is_found = reply && !reply->rows.front().empty();
+  if (is_found) backlog.span.from = reply->rows.front().front().candidate.fire_at + Duration(1);
+  if (is_found && backlog.span.from <= backlog.span.to)
+    shared_.due.pass(backlog);
+  else
+    end_backlog(backlog);
+  return now + shared_.config.retry_pause;
 }
 
 // The batch took rate tokens; instant types take nothing else.
@@ -129,6 +188,7 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
     won = ask([&] { return store_.claim(sent.batch.jobs, ttr, sent.ticket); });
   }
   if (won) {
+    for (const ClaimedJob& claimed : *won) note_clock(now, claimed.job.gmt_modified);
     accept(std::move(sent), now, std::move(*won));
     claimed_at_ = now;
     return now;

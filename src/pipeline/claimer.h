@@ -7,20 +7,25 @@
 //    claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked for.
 //  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won. So is a
 //    claim whose answer does not come within EngineShared::claim_patience(): its session is closed.
+//  - A batch of jobs to fire that the store refuses is fired in parts, until the row that it refuses is alone. That
+//    one leaves memory; in a backlog the claimer passes it.
 //  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after retry_pause.
 //
 // Thread: owner only, except the inputs it shares (EngineShared). An engine has several claimers, each with a store.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "base/stage.h"
 #include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
+#include "pipeline/part_size.h"
 
 namespace tocsin {
 
@@ -53,11 +58,24 @@ class Claimer final : public Stage {
     std::vector<ClaimedJob> jobs;
   };
 
+  // Jobs that are fired in parts, because the store refused a batch.
+  struct Parts {
+    PartSize size;
+    std::optional<DueBatch> rest;    // of the batch, for the next step
+    std::optional<Backlog> refused;  // the store does not fire its first row
+  };
+
   MonoTime fire(MonoTime now, DueBatch batch);
+  void hold_back(DueBatch& batch);  // moves what is too much for one call to parts_.rest
+  MonoTime fire_in_parts(MonoTime now, DueBatch batch);
+  MonoTime pass_refused(MonoTime now);  // continues the backlog behind its first row
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
   // Sets is_slow_ from the duration of the previous claim, the time in doubt included. Not after one that failed.
   void note_duration(MonoTime now);
+  // The call sent at `asked` was answered, and the database's clock showed `shown` meanwhile: at the next step the
+  // estimate learns of it.
+  void note_clock(MonoTime asked, WallTime shown) { shown_ = {asked, std::max(shown, shown_.second)}; }
   MonoTime claim(MonoTime now, DueBatch batch);
   // Whether the claim waits for the disk (ClaimTicket::is_durable).
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
@@ -95,10 +113,12 @@ class Claimer final : public Stage {
   AnswerLimit answers_;
   Random random_;
   const ClaimerRole role_;
-  std::optional<Sent> unresolved_;      // in doubt
-  std::optional<Sent> gathering_;       // prepared by gather(), sent by the next step
-  std::optional<Won> won_;              // the next step gives them out
-  std::optional<MonoTime> claimed_at_;  // when the previous claim was sent; empty: it failed, or was noted already
+  std::optional<Sent> unresolved_;  // in doubt
+  std::optional<Sent> gathering_;   // prepared by gather(), sent by the next step
+  Parts parts_;
+  std::optional<Won> won_;                 // the next step gives them out
+  std::optional<MonoTime> claimed_at_;     // when the previous claim was sent; empty: it failed, or was noted already
+  std::pair<MonoTime, WallTime> shown_{};  // by note_clock() in the step before
   // The previous claim took longer than half of EngineConfig::start_window. The next one waits for the disk, so a crash
   // of the database cannot undo it, and its jobs may start until their leases end.
   bool is_slow_ = false;

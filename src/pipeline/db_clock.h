@@ -1,6 +1,7 @@
 // DbClock: an engine's estimate of the database's clock, shared by its stages. The scanner adds a sample with each
-// scan; the others ask for the time without a call to the database. The estimate is a lower bound, because the database
-// refuses to claim a job that is not due by its own clock.
+// scan, a claimer if its claim shows that the clock was set forward; the others ask for the time without a call to the
+// database. The estimate is a lower bound, because the database refuses to claim a job that is not due by its own
+// clock.
 #pragma once
 
 #include <optional>
@@ -18,6 +19,12 @@ class DbClock {
   bool sample(MonoTime asked, MonoTime answered, WallTime database) {
     MutexLock lock(mutex_);
     return offset_.sample(asked, answered, database);
+  }
+  // The same, if it raises the estimate by more than a millisecond: otherwise all samples would be of the last moment.
+  void sample_if_ahead(MonoTime asked, MonoTime answered, WallTime database) {
+    MutexLock lock(mutex_);
+    if (offset_.is_known() && database - offset_.at_least(answered) > std::chrono::milliseconds(1))
+      static_cast<void>(offset_.sample(asked, answered, database));
   }
   // The database shows at least this; nullopt before the first sample.
   std::optional<WallTime> at_least(MonoTime now) const {

@@ -23,12 +23,16 @@
 
 namespace tocsin {
 
+// The data members are the positions of the reads, and what was seen there.
 class LaneCursor {
  public:
   using Rows = std::vector<ScanReply::Row>;
 
-  // A search found a row of the lane at `now` (database clock). Nothing has been read yet.
-  explicit LaneCursor(WallTime now) : window_at_(now), last_seen_at_(now) {}
+  // A search found a row of the lane at `now` (database clock). Nothing has been read yet. `is_paused`: its type is
+  // paused, so only exhausted rows are read with this cursor; it ends when the type resumes.
+  explicit LaneCursor(WallTime now, bool is_paused = false)
+      : window_at_(now), last_seen_at_(now), is_paused_(is_paused) {}
+  bool is_paused() const { return is_paused_; }
 
   // Window: rows due within the lookahead -----------------------------------------------------------------------------
 
@@ -63,8 +67,8 @@ class LaneCursor {
 
   // Exhausted rows: running their last attempt; they become dead when its lease has ended -----------------------------
 
-  // Backlog claims and full overdue pages hide them, so every sweep searches for them, from where the last search
-  // ended.
+  // Backlog claims, full overdue pages and pauses hide them, so every sweep searches for them, from where the last
+  // search ended.
   bool wants_exhausted() const { return wants_exhausted_; }
   // Whether the last overdue read filled its page, so that exhausted rows may follow it.
   bool is_overdue_page_full() const { return is_overdue_page_full_; }
@@ -107,6 +111,7 @@ class LaneCursor {
   bool is_page_full_ = false, is_overdue_page_full_ = false;
   bool wants_exhausted_ = false;
   bool is_empty_ = false;  // the last turn read the whole lane, which had no row
+  bool is_paused_ = false;
 };
 
 }  // namespace tocsin

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/stage.h"
+#include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
+#include "pipeline/part_size.h"
 
 namespace tocsin {
 
@@ -31,19 +33,18 @@ class LeaseReaper final : public Stage {
 
  private:
   MonoTime mark_dead(MonoTime now) {
-    const std::size_t n = std::min(to_mark_dead_.size(), most_);
+    const std::size_t n = std::min(to_mark_dead_.size(), mark_size_.most());
     const auto marked_dead = store_.mark_dead({to_mark_dead_.data(), n});
     // A call refused for the values of one row is split until that row is alone, so that the others are written.
-    if (!marked_dead && n > 1 &&
-        (marked_dead.error().code == ErrorCode::invalid || marked_dead.error().code == ErrorCode::conflict)) {
+    if (!marked_dead && n > 1 && is_row_error(marked_dead.error())) {
       shared_.events.failed(name(), marked_dead.error());
-      most_ = n / 2;
+      mark_size_.note_refused(n);
       return now;
     }
     to_mark_dead_.erase(to_mark_dead_.begin(), to_mark_dead_.begin() + static_cast<std::ptrdiff_t>(n));
     // The next overdue scan finds these rows again.
     if (!marked_dead) return failed(now, marked_dead.error());
-    most_ = std::min(most_ * 2, kUnlimited);
+    mark_size_.note_success();
     shared_.events.count(Counter::marked_dead, *marked_dead);
     return now;
   }
@@ -52,11 +53,21 @@ class LeaseReaper final : public Stage {
       const auto next = shared_.too_late.pop_some(1);
       if (next.empty()) return kWhenWoken;
       late_ = next.front();
+      passed_ = 0;
     }
-    const int most = static_cast<int>(shared_.config.finish_batch);
-    const auto dropped = store_.drop_late(late_->lane, late_->before, most, shared_.config.node);
+    const auto most = static_cast<int>(std::min(shared_.config.finish_batch, drop_size_.most()));
+    const auto dropped = store_.drop_late(late_->lane, late_->before, most, passed_, shared_.config.node);
+    // As above; the refused row is then passed over.
+    if (!dropped && is_row_error(dropped.error())) {
+      drop_size_.note_refused(static_cast<std::size_t>(most));
+      const MonoTime later = failed(now, dropped.error());
+      if (most > 1) return now;
+      ++passed_;
+      return later;
+    }
     if (!dropped || *dropped < most) late_.reset();
     if (!dropped) return failed(now, dropped.error());
+    drop_size_.note_success();
     shared_.events.count(Counter::dropped_late, *dropped);
     return now;
   }
@@ -78,7 +89,6 @@ class LeaseReaper final : public Stage {
     return now + shared_.config.retry_pause;
   }
 
-  static constexpr std::size_t kUnlimited = SIZE_MAX / 2;
   static constexpr std::size_t kPiece = 1000;
   static constexpr Duration kRound = std::chrono::milliseconds(500);
   static constexpr Duration kBetweenPieces = std::chrono::milliseconds(50);
@@ -87,9 +97,10 @@ class LeaseReaper final : public Stage {
   JobStore& store_;
   MonoTime next_check_{};
   JobId last_checked_ = 0;        // the next piece of the lease table follows it
-  std::optional<LateLane> late_;  // its late rows are made dead, finish_batch of them per call
+  std::optional<LateLane> late_;  // its late rows are made dead, some per call
+  int passed_ = 0;                // its first rows, which the store refuses
   std::vector<JobId> to_mark_dead_;
-  std::size_t most_ = kUnlimited;  // of them in one call
+  PartSize mark_size_, drop_size_;
 };
 
 }  // namespace tocsin

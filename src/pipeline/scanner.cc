@@ -198,7 +198,10 @@ void Scanner::take(const ScanReply& reply) {
     take_rows(reads_[i], ranges_[i], reply.rows[i], reply.db_now);
     if (reads_[i].kind != ReadKind::exhausted) schedule_.note_rows(reply.rows[i].size());
   }
-  for (const Lane& lane : reply.lanes) lanes_.try_emplace(lane, planned_at_);
+  const auto catalog = shared_.catalog.get();
+  for (const Lane& lane : reply.lanes)
+    if (const BizType* type = catalog->find(lane.type_id))
+      lanes_.try_emplace(lane, planned_at_, type->is_paused(planned_at_));
   if (!reply.lanes.empty()) has_more_ = true;
   if (search_.limit > 0 && reply.lanes.size() >= static_cast<std::size_t>(search_.limit)) request_scan();
   if (!new_backlogs_.empty()) promote(planned_at_, [&](TypeId type) { return new_backlogs_.contains(type); });

@@ -8,8 +8,8 @@
 //    Between two sweeps each row is read once.
 //  - overdue [low-water mark, now): rows that should have fired; normally none, or known ones. Finds rows committed
 //    behind the window, lost or refused hints, retries and ended leases, each at most one scan interval late.
-//  - exhausted, once per sweep, where a backlog or a full overdue page hides them: rows whose last attempt runs, which
-//    become dead when its lease has ended.
+//  - exhausted, once per sweep, where a backlog, a full overdue page or a pause hides them: rows whose last attempt
+//    runs, which become dead when its lease has ended. Of paused types nothing else is read.
 // After a full page, and for new lanes, a continuation follows at once: a statement that reads only these.
 //
 // The search finds, among all lanes without a cursor, those with a row due within the lookahead; they get a cursor and
@@ -84,6 +84,8 @@ class Scanner final : public Stage {
   bool is_turn_of(Shard shard, const std::vector<Shard>& shards) const;
   void plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn);
   void plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cursor, bool is_backlog);
+  void plan_paused(const Lane& lane, LaneCursor& cursor);
+  void plan_exhausted(const Lane& lane, LaneCursor& cursor);
   std::vector<TypeRun> type_runs(const std::function<bool(const BizType&)>& is_selected) const;
   void plan_search(MonoTime now, const std::vector<Shard>& shards);
   void search_shard(Shard shard, const std::vector<TypeRun>& runs);

@@ -14,9 +14,12 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   const auto shards = shared_.shards.get();
   for (auto& [lane, cursor] : lanes_) {
     const BizType* type = catalog->find(lane.type_id);
-    if (!type || type->is_paused(db_now)) continue;
+    if (!type || type->is_paused(db_now) != cursor.is_paused()) continue;
     const bool has_turn = cursor.is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
-    plan_lane(*type, lane, cursor, has_turn);
+    if (!cursor.is_paused())
+      plan_lane(*type, lane, cursor, has_turn);
+    else if (has_turn)
+      plan_paused(lane, cursor);
   }
   if (!is_continuation) plan_search(now, *shards);
 }
@@ -25,7 +28,7 @@ bool Scanner::is_turn_of(Shard shard, const std::vector<Shard>& shards) const {
   return schedule_.is_turn_of(static_cast<std::size_t>(std::ranges::lower_bound(shards, shard) - shards.begin()));
 }
 
-// Forgets the lanes that must not be read (paused or foreign), and those without rows.
+// Forgets the lanes that must not be read (foreign, or paused and resumed since), and those without rows.
 void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   if (is_sweep_requested_.exchange(false)) {  // the clock was set, or another server answers: no position holds
     watermark_.reset();
@@ -37,13 +40,13 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   const auto shards = shared_.shards.get();
   const auto all_shards = shared_.all_shards.get();
   const auto is_read = [&](const Lane& lane) {
-    if (is_held(*catalog, db_now, lane.type_id)) return false;
     if (std::ranges::binary_search(*shards, lane.shard)) return true;
     return std::ranges::binary_search(*all_shards, lane.shard) && is_asked_for(*catalog->find(lane.type_id), now);
   };
   std::erase_if(lanes_, [&](const auto& entry) {
     const auto& [lane, cursor] = entry;
-    if (!is_read(lane)) {
+    const BizType* type = catalog->find(lane.type_id);
+    if (!type || type->is_paused(db_now) != cursor.is_paused() || !is_read(lane)) {
       overflow_.forget(lane);
       return true;
     }
@@ -106,7 +109,18 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cu
   }
   if (!is_backlog) ask({lane, from, 0, planned_at_, page}, cursor, ReadKind::overdue);
   // The claim of a backlog skips them, and so does an overdue read whose page ends before them.
-  if (cursor.wants_exhausted() && (is_backlog || is_late_backlog || cursor.is_overdue_page_full()))
+  if (is_backlog || is_late_backlog || cursor.is_overdue_page_full()) plan_exhausted(lane, cursor);
+}
+
+// Nothing of the lane may start, but jobs that ran when the pause began may have run out of attempts since.
+void Scanner::plan_paused(const Lane& lane, LaneCursor& cursor) {
+  cursor.begin_turn(/*reads_all=*/false);
+  plan_exhausted(lane, cursor);
+}
+
+void Scanner::plan_exhausted(const Lane& lane, LaneCursor& cursor) {
+  const int page = static_cast<int>(shared_.config.overdue_page);
+  if (cursor.wants_exhausted())
     ask({lane, cursor.exhausted_from(), 0, planned_at_, page, /*only_exhausted=*/true}, cursor, ReadKind::exhausted);
 }
 
@@ -137,7 +151,7 @@ void Scanner::plan_search(MonoTime now, const std::vector<Shard>& shards) {
   search_.before = lookahead_.window_end(planned_at_);
   search_.limit = kMostLanes;
   search_.most_bytes = search_method_.most_bytes(shared_.all_shards.get()->size());
-  const auto runs = type_runs([&](const BizType& type) { return !type.is_paused(planned_at_); });
+  const auto runs = type_runs([](const BizType&) { return true; });
   for (const Shard shard : shards)
     if (is_turn_of(shard, shards)) search_shard(shard, runs);
   const auto asked =

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ports/job_change.h"
 #include "ports/job_store.h"
 #include "tocsin/error.h"
 #include "tocsin/job.h"
@@ -22,15 +23,6 @@ enum class OnConflict {
   earliest,  // replace if the new time is earlier
   latest,    // replace if the new time is later
   reject,    // refused
-};
-
-// When a job is due: at an instant, or a duration after the database's now.
-struct When {
-  std::optional<WallTime> at;
-  std::optional<Duration> in;  // exactly one of `at` and `in` is given
-  // The delay that the caller asked for, if `at` was computed from it. It replaces `at` in the idempotency fingerprint,
-  // because `at` differs when the caller repeats the request.
-  std::optional<Duration> asked_in{};
 };
 
 struct NewJob {
@@ -70,78 +62,28 @@ enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which job was refused
   each_by_itself,  // a refusal affects its job only; jobs whose keys other transactions hold come last, and wait for
                    // them a few seconds in all
-  each_if_free,    // as each_by_itself; but if another transaction holds a key or its job: Error conflict after some
-                   // 5 ms, and nothing was created
+  // As these; but if another transaction holds a key or its job: Error conflict after some 5 ms, nothing was created.
+  all_if_free,
+  each_if_free,
 };
 
-struct CancelReply {
-  enum class Kind {
-    cancelled,
-    running,
-    finished,
-    not_found,
-    locked,  // nothing was changed: another transaction holds the row, or its shard is moving; ask again
-  };
-  Kind kind = Kind::not_found;
-  JobId job_id = 0;        // that asked for, or that which the job got because two jobs had its id
-  std::optional<Job> job;  // as it is now; not for not_found and locked
-};
+constexpr bool waits_for_keys(CreateMode mode) { return mode < CreateMode::all_if_free; }
+constexpr bool is_undone_by_refusal(CreateMode mode) {
+  return mode == CreateMode::all_or_nothing || mode == CreateMode::all_if_free;
+}
 
-// Answer to a change of a pending job, and to retry.
-struct ChangeReply {
-  // All but `changed`: the job was left unchanged because it is in that state. `locked`: another transaction holds its
-  // row, or its shard is moving; ask again. `pending` and `type_removed`: only from retry.
-  enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
-  Kind kind = Kind::not_found;
-  std::optional<Job> job;  // as it is now; not for not_found, and not always for locked
-};
-
-// A new deadline for a pending job; without `when` it is due now and its action_time stays.
-struct PendingChange {
-  JobId job = 0;
-  std::optional<When> when;
-};
-
-// The pending jobs of a business key, of one type or of every type.
-struct KeyCancel {
-  std::string biz_id;
-  std::optional<TypeId> type;
-};
-
-// The jobs of a key by their state at the cancel. The lists are sorted by id; `finished` has the newest first, at most
-// kMostNamed.
-struct KeyCancelReply {
-  std::vector<JobId> cancelled, running, finished;
-  std::vector<JobId> locked;       // pending and unchanged: another transaction holds them, or they move; ask again
-  bool is_too_many = false;        // more than kMostOfOneKeyTogether are live, and none was cancelled: use cancel_all
-  bool has_more_finished = false;  // more have ended than `finished` names
-};
-
-struct CancelAllReply {
-  std::vector<CancelReply> jobs;
-  bool has_more = false;  // live jobs of the key may be left: call again
-};
-
-// Cancels and changes, often of many callers, that are written together.
-struct ChangeBatch {
-  bool is_retry = false;  // repeats requests that were answered `locked`: waits for no lock
-  std::vector<JobId> cancels;
-  std::vector<KeyCancel> key_cancels;
-  std::vector<PendingChange> changes;
-};
-// One reply per request, in the order of the batch.
-struct ChangeBatchReply {
-  std::vector<CancelReply> cancels;
-  std::vector<KeyCancelReply> key_cancels;
-  std::vector<ChangeReply> changes;
-};
-
-// The newest jobs of a business key, by id, descending.
+// The newest jobs of a business key, of one type or of every type.
 struct KeyQuery {
   std::string biz_id;
   std::optional<TypeId> type;
   std::optional<JobId> below;  // only jobs with a smaller id
-  int limit = 100;
+  int limit = 100;             // at most kMostReadOfKey
+};
+
+// Jobs by descending id.
+struct KeyList {
+  std::vector<Job> jobs;
+  std::optional<JobId> unread_below;  // of one type: the list is short, and jobs below this id were not read
 };
 
 // What a consumer's report needs to know of the job.
@@ -183,13 +125,14 @@ class JobDesk {
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
   // Pending jobs become cancelled; one reply per id, in order. Of an id given twice one reply is `cancelled`, the other
-  // `finished`. Durable when it returns. Locked rows come last and are waited for, a few seconds at most; then they
-  // answer `locked`, and so do jobs that were not reached before the connection was lost. Error in_doubt: some may be
-  // cancelled.
-  virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) = 0;
+  // `finished`. Durable when it returns. Locked rows come last and are waited for as `wait` says; then they answer
+  // `locked`, and so do jobs that were not reached before the connection was lost. With LockWait::none a locked row
+  // delays the others by some 50 ms. Error in_doubt: some may be cancelled.
+  virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) = 0;
 
-  // cancel() for the jobs of a business key, of one type or of every type: first the pending ones, then those that
-  // run, each oldest first, then those that have ended, newest first. At most kMostOfOneKey in one call.
+  // cancel() with LockWait::some_seconds for the jobs of a business key, of one type or of every type: first the
+  // pending ones, then those that run, each oldest first, then those that have ended, newest first: of the newest
+  // kMostOfOneKey of any type those of the type. At most kMostOfOneKey in one call.
   static constexpr std::size_t kMostOfOneKey = 10'000;
   virtual Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
@@ -204,8 +147,9 @@ class JobDesk {
   // Jobs by id, live or finished, in order; nullopt: there is none.
   virtual Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) = 0;
 
-  // Jobs by business key, one list per query, in order.
-  virtual Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) = 0;
+  // Jobs by business key, one list per query, in order. A list of one type reads this many jobs of the key at most.
+  static constexpr int kMostReadOfKey = 1'000;
+  virtual Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) = 0;
 
   // Dead jobs of types that are not removed become pending, due now, with attempts 0 and their errors. One reply per
   // id, in order. Of an id given twice one reply is `changed`. Waits for no lock. Error in_doubt: some may be changed.

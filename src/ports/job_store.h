@@ -183,9 +183,9 @@ class JobStore {
 
   // Makes dead the oldest rows of a lane, at most `limit`, whose fire_at is before `before` and, by the database's
   // clock, longer ago than the type's drop_older_than in the registry (types without it lose nothing): pending, or
-  // running with the lease ended. Their last error is "too late". Skips locked rows. Returns how many; fewer than
-  // `limit`: no other unlocked row is left.
-  virtual Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) = 0;
+  // running with the lease ended. Their last error is "too late". Skips locked rows, and the first `passed` of the
+  // others. Returns how many; fewer than `limit`: no other unlocked row is left.
+  virtual Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) = 0;
 };
 
 }  // namespace tocsin

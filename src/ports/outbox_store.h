@@ -27,6 +27,7 @@ struct OutboxEntry {
   int max_attempts = 0;
   bool is_cancelled = false;  // was cancelled before it was claimed: it becomes a cancelled job
   WallTime action_time{}, gmt_create{};
+  std::optional<WallTime> late_from;  // Job::late_from: the entry got a deadline in the past
   std::string biz_id;
   std::optional<std::string> idempotency_key;
   std::optional<std::int64_t> body_hash;  // idempotency fingerprint; only with a key

@@ -8,13 +8,18 @@ namespace tocsin {
 
 namespace {
 
+std::string text_or_empty(const nlohmann::json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
 std::vector<JobError> errors_of(const pqxx::field& field) {
   std::vector<JobError> errors;
   if (field.is_null()) return errors;
   const auto list = nlohmann::json::parse(field.c_str(), field.c_str() + field.size());
   for (const auto& entry : list) {
-    errors.push_back({entry.value("at", ""), entry["node"].is_string() ? entry["node"].get<std::string>() : "",
-                      entry.value("attempt", 0), entry.value("message", "")});
+    errors.push_back({text_or_empty(entry, "at"), text_or_empty(entry, "node"), entry.value("attempt", 0),
+                      text_or_empty(entry, "message"), text_or_empty(entry, "started_at")});
   }
   return errors;
 }
@@ -53,6 +58,11 @@ Job job_from_row(const pqxx::row& row, int first) {
   job.finished_at = optional_of<WallTime>(at(15));
   job.errors = errors_of(at(16));
   job.late_from = optional_of<WallTime>(at(17));
+  if (job.status == JobStatus::running) job.last_started_at = job.gmt_modified;
+  if (job.status == JobStatus::done) {
+    job.last_started_at = optional_of<WallTime>(at(18));
+    if (!job.last_started_at) job.last_started_at = job.started_at;
+  }
   return job;
 }
 

@@ -1,5 +1,6 @@
-// AuditStore on PostgreSQL: the table tocsin.audit_log of the control database. AuditLog has one, on a thread of its
-// own. Entries that are appended again after Error in_doubt may be stored twice. Thread: owner only.
+// PgAudit: appends to the table tocsin.audit_log of the control database. Implements AuditStore (audit/audit.h).
+// AuditLog has one, on a thread of its own. Entries that are appended again after Error in_doubt may be stored twice.
+// Thread: owner only.
 #pragma once
 
 #include <span>

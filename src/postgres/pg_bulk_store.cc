@@ -163,8 +163,17 @@ Result<std::optional<Bulk>> PgBulkStore::request_stop(std::int64_t bulk_id) {
 }
 
 Result<std::optional<Bulk>> PgBulkStore::take_over(NodeId node, Duration lease) {
+  return take_over_idle({}, node, lease);
+}
+
+Result<std::optional<Bulk>> PgBulkStore::take_over(std::int64_t bulk_id, NodeId node, Duration lease) {
+  return take_over_idle(bulk_id, node, lease);
+}
+
+Result<std::optional<Bulk>> PgBulkStore::take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node,
+                                                        Duration lease) {
   return session_.write<std::optional<Bulk>>([&](pqxx::nontransaction& tx) {
-    return bulk_of(tx.exec_params(sql::statement("bulk_take_over"), node, lease.count()));
+    return bulk_of(tx.exec_params(sql::statement("bulk_take_over"), node, lease.count(), bulk_id));
   });
 }
 
@@ -223,6 +232,12 @@ Result<BulkBatch> PgBulkStore::progress(std::int64_t bulk_id) {
   });
 }
 
+Result<std::int64_t> PgBulkStore::close(std::int64_t bulk_id) {
+  return session_.write<std::int64_t>([&](pqxx::nontransaction& tx) {
+    return tx.exec_params1(sql::statement("bulk_close"), bulk_id)[0].as<std::int64_t>();
+  });
+}
+
 PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const {
   const BulkRequest& request = bulk.request;
   const bool is_live = request.action != BulkAction::retry;
@@ -238,6 +253,7 @@ PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk&
   const auto rows = tx.exec(sql::statement("bulk_page", {{"table", bulk_table(is_live)},
                                                          {"after", last},
                                                          {"key", key},
+                                                         {"id", key.empty() ? "j.job_id" : "j.job_id + 0"},
                                                          {"page_rows", page_rows},
                                                          {"status", status},
                                                          {"began", is_live ? "gmt_create" : "finished_at"},

@@ -1,5 +1,6 @@
-// BulkStore on PostgreSQL: bulk operations (cancel, reschedule, run or retry of all jobs that match a filter).
-// BulkService has one for each database. The tables are in section 14 of the baseline migration. Thread: owner only.
+// PgBulkStore: stores and runs bulk operations (cancel, reschedule, run or retry of all jobs that match a filter).
+// Implements BulkStore, which says what each call does and its Errors (bulk/bulk_store.h). BulkService has one for
+// each database. The tables are in section 14 of the baseline migration. Thread: owner only.
 #pragma once
 
 #include <vector>
@@ -22,16 +23,20 @@ class PgBulkStore final : public BulkStore {
   Result<std::vector<Bulk>> list(int limit) override;
   Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;
   Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> take_over(std::int64_t bulk_id, NodeId node, Duration lease) override;
   Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) override;
   Result<bool> finish(const Bulk& bulk, NodeId node) override;
 
   // In every database.
   Result<std::int64_t> count(const BulkRequest& request) override;
   Result<BulkBatch> progress(std::int64_t bulk_id) override;
+  Result<std::int64_t> close(std::int64_t bulk_id) override;
   Result<BulkBatch> run_batch(const Bulk& bulk, int limit) override;
 
  private:
   struct Page;
+  // `bulk_id`: nullopt: any.
+  Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
   // At most `limit` matching jobs with an id beyond `after`, by id.
   Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const;
   // SQL " AND ..." for rows j of the live table (`is_live`) or of the dead jobs in history.

@@ -17,6 +17,10 @@ namespace {
 
 using sql::LockPolicy;
 
+// What live_of_key and ended_of_key answer in place of a status.
+constexpr int kMoreEnded = -1;
+constexpr int kTooManyLive = -2;
+
 std::string name_of(const char* verb, LockPolicy policy) {
   return std::string(verb) + "_" + std::to_string(static_cast<int>(policy));
 }
@@ -277,7 +281,7 @@ void PgChanges::answer_keys_by_state(pqxx::transaction_base& tx, const Indices& 
   answer_keys(tx, statement, items);
 }
 
-// Rows (ordinal of the key, job, status), those that this call cancelled first.
+// Rows (ordinal of the key, job, status), those that this call cancelled first. The marks are no status.
 void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indices& items) {
   const KeyArrays keys = arrays_of(items);
   for (const auto& row :
@@ -285,7 +289,11 @@ void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& stateme
             static_cast<int>(JobDesk::kMostOfOneKeyTogether), static_cast<int>(JobDesk::kMostNamed))) {
     KeyCancelReply& reply = reply_.key_cancels[items[row[0].as<std::size_t>() - 1]];
     const JobId id = row[1].as<JobId>();
-    switch (static_cast<JobStatus>(row[2].as<int>())) {
+    const int status = row[2].as<int>();
+    reply.is_too_many = reply.is_too_many || status == kTooManyLive;
+    reply.has_more_finished = reply.has_more_finished || status == kMoreEnded;
+    if (status < 0) continue;
+    switch (static_cast<JobStatus>(status)) {
       case JobStatus::pending:
         reply.locked.push_back(id);
         break;
@@ -302,11 +310,8 @@ void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& stateme
   for (const std::size_t i : items) {
     KeyCancelReply& reply = reply_.key_cancels[i];
     std::ranges::sort(reply.cancelled);
-    reply.is_too_many =
-        reply.cancelled.empty() && reply.locked.size() + reply.running.size() > JobDesk::kMostOfOneKeyTogether;
-    if (reply.is_too_many) reply.locked.clear();
-    reply.has_more_finished = reply.finished.size() + reply.cancelled.size() > JobDesk::kMostNamed;
-    if (reply.finished.size() > JobDesk::kMostNamed) reply.finished.resize(JobDesk::kMostNamed);
+    reply.is_too_many = reply.is_too_many && reply.cancelled.empty();
+    if (reply.is_too_many) reply.locked = reply.running = {};
   }
 }
 

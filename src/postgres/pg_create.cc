@@ -76,7 +76,7 @@ Status PgCreate::run() {
     insert(tx, false);
     insert(tx, true);
     settle_keys(tx);
-    if (mode_ == CreateMode::all_or_nothing) {
+    if (is_undone_by_refusal(mode_)) {
       for (const CreateReply& reply : replies_) {
         if (reply.is_refused()) return Unit{};  // leaving without a commit undoes everything
       }
@@ -128,14 +128,14 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
   if (index.empty()) return;
-  const auto rows =
-      keyed ? exec(tx, session_.prepared("create_keyed"), ids.parameter(), shards.parameter(), types.parameter(),
-                   at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
-                   traceparents.parameter(), attributes.parameter(), keys.parameter(), times.parameter(),
-                   own_max.parameter(), mode_ == CreateMode::each_if_free ? kShortWait : nullptr)
-            : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
-                   at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
-                   traceparents.parameter(), attributes.parameter());
+  const auto rows = keyed
+                        ? exec(tx, session_.prepared("create_keyed"), ids.parameter(), shards.parameter(),
+                               types.parameter(), at.parameter(), in.parameter(), max_attempts.parameter(),
+                               biz_ids.parameter(), traceparents.parameter(), attributes.parameter(), keys.parameter(),
+                               times.parameter(), own_max.parameter(), waits_for_keys(mode_) ? nullptr : kShortWait)
+                        : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
+                               at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
+                               traceparents.parameter(), attributes.parameter());
   const auto created = [&](std::size_t i, WallTime now) {
     const When& when = jobs_[i].when;
     const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it

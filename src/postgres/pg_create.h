@@ -20,7 +20,7 @@ class PgCreate {
   PgCreate(Session& session, std::span<const NewJob> jobs, const std::vector<JobId>& ids, std::uint64_t drawn_on,
            CreateMode mode);
 
-  // Writes the batch; call once. Ok: it is committed; or, with all_or_nothing, a job was refused and nothing is
+  // Writes the batch; call once. Ok: it is committed; or, with is_undone_by_refusal(), a job was refused and nothing is
   // written. Error in_doubt: the answer was lost, all or nothing is written. Other errors: nothing is written.
   Status run();
   // After ok or in_doubt: one reply per job, in order; call once. After a refusal of the whole batch only the refused

@@ -1,10 +1,11 @@
-// FunctionStore on PostgreSQL: calls the SQL functions of `sql` handlers in the sandbox role tocsin_handler, in the
-// transaction that finishes their jobs. Each thread that runs such handlers has one store for each database.
+// PgFunctionStore: calls the SQL functions of `sql` handlers in the sandbox role tocsin_handler, in the transaction
+// that finishes their jobs. Implements FunctionStore, which says what each call promises (ports/function_store.h).
+// SqlKind keeps some stores per database; one thread at a time uses a store, not always the same.
 //
 // A function runs as that role, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp). So SET
 // ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and if the function alters it, the
-// store notices before the next call and makes that in a new session. Nothing that a call leaves in its session is
-// trusted afterwards: settings are reset, statements are not prepared. Thread: owner only.
+// store notices before the next call and builds another one in a new session. Nothing that a call leaves in its session
+// is trusted afterwards: settings are reset, statements are not prepared.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ namespace tocsin {
 
 class PgFunctionStore final : public FunctionStore {
  public:
-  // `config`: of one database; its statement time-out is replaced. Through a pooler every run() fails. `clock` measures
+  // `config`: of one database; its statement time-out is replaced by 3 s, and by the `timeout` of run() for the calls.
+  // Through a pooler every run() returns a failure, because the wrapper needs a session of its own. `clock` measures
   // FunctionReply::took and must outlive the store.
   PgFunctionStore(SessionConfig config, const Clock& clock);
 
@@ -26,7 +28,8 @@ class PgFunctionStore final : public FunctionStore {
 
  private:
   void build_sandbox(pqxx::connection& connection);
-  // run() without repetition; throws when the function or the database fails.
+  // One try of run(), which repeats it after a clash of ids or an altered wrapper; throws when the function or the
+  // database fails.
   FunctionReply run_in_one(pqxx::connection& connection, const FunctionName& function,
                            std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
                            const std::string& node);

@@ -151,7 +151,7 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
       if (tries < kCreateTries) continue;
     }
     const bool may_be_gone = is_contention(error.code) && error.field != kLocked;
-    if (may_be_gone && tries < most_tries && mode != CreateMode::each_if_free)
+    if (may_be_gone && tries < most_tries && waits_for_keys(mode))
       continue;  // undone; a concurrent holder of a key may be gone now
     if (error.code != ErrorCode::in_doubt) return error;
     const auto created = create.created_ids();
@@ -193,7 +193,7 @@ Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::Lock
   });
 }
 
-Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) {
+Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs, LockWait wait) {
   const std::set<JobId> all(jobs.begin(), jobs.end());
   CancelReplies replies;
   // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
@@ -201,7 +201,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   for (const auto policy : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
     std::vector<JobId> unanswered;
     std::ranges::copy_if(all, std::back_inserter(unanswered), [&](JobId id) { return !replies.contains(id); });
-    if (unanswered.empty()) break;
+    if (unanswered.empty() || (policy == sql::LockPolicy::waiting && wait == LockWait::none)) break;
     const Status done = cancel_unanswered(unanswered, policy, replies);
     if (done) continue;
     const ErrorCode why = done.error().code;
@@ -213,7 +213,7 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs) 
   for (JobId id : jobs) {
     auto it = replies.find(id);
     if (it != replies.end() && it->second.kind == CancelReply::Kind::not_found && it->second.job_id != id) {
-      auto existing = cancel({&it->second.job_id, 1});
+      auto existing = cancel({&it->second.job_id, 1}, wait);
       if (!existing) return Error{ErrorCode::in_doubt, existing.error().message, ""};  // others may be cancelled
       it->second = std::move(existing->front());
     }
@@ -250,22 +250,28 @@ Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> j
   });
 }
 
-Result<std::vector<std::vector<Job>>> PgJobDesk::list_keys(std::span<const KeyQuery> queries) {
-  return session_.read<std::vector<std::vector<Job>>>([&](pqxx::nontransaction& tx) {
-    PgArray shards, biz_ids, types, below, most;
+Result<std::vector<KeyList>> PgJobDesk::list_keys(std::span<const KeyQuery> queries) {
+  return session_.read<std::vector<KeyList>>([&](pqxx::nontransaction& tx) {
+    PgArray shards, biz_ids, types, below, most, most_read;
     for (const KeyQuery& query : queries) {
       shards.add(shard_of(query.biz_id, shards_));
       biz_ids.add_text(query.biz_id);
       types.add(query.type);
       below.add(query.below.value_or(std::numeric_limits<JobId>::max()));
       most.add(query.limit);
+      most_read.add(query.type ? kMostReadOfKey : query.limit);
     }
-    std::vector<std::vector<Job>> lists(queries.size());
+    std::vector<KeyList> lists(queries.size());
     for (const auto& row : exec(tx, session_.prepared("list_keys"), shards.literal(), biz_ids.literal(),
-                                types.literal(), below.literal(), most.literal()))
-      lists[row["ord"].as<std::size_t>() - 1].push_back(job_from_row(row));
+                                types.literal(), below.literal(), most.literal(), most_read.literal())) {
+      const auto i = row["ord"].as<std::size_t>() - 1;
+      Job job = job_from_row(row);
+      const auto& type = queries[i].type;
+      if (type && row["n"].as<int>() == kMostReadOfKey) lists[i].unread_below = job.job_id;
+      if (!type || job.type_id == *type) lists[i].jobs.push_back(std::move(job));
+    }
     // The rows come in the order of the join.
-    for (auto& list : lists) std::ranges::sort(list, std::greater(), &Job::job_id);
+    for (KeyList& list : lists) std::ranges::sort(list.jobs, std::greater(), &Job::job_id);
     return lists;
   });
 }
@@ -279,7 +285,7 @@ Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::opt
     return column_of<JobId>(rows);
   });
   if (!ids) return ids.error();
-  auto cancelled = cancel(*ids);
+  auto cancelled = cancel(*ids, LockWait::some_seconds);
   if (!cancelled) return cancelled.error();
   reply.jobs = std::move(*cancelled);
   return reply;

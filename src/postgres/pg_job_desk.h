@@ -1,5 +1,6 @@
-// JobDesk on PostgreSQL: client requests for jobs of one database (create, find, cancel, change, lease). Each thread of
-// the service that serves requests has one, with a session of its own. Thread: that of the session.
+// PgJobDesk: executes requests of callers for jobs of one database (create, find, cancel, change, lease). Implements
+// JobDesk, which says what each call does and its Errors (ports/job_desk.h). Each thread that serves requests has one,
+// with a session of its own. Thread: the one that owns the session.
 #pragma once
 
 #include <chrono>
@@ -21,11 +22,11 @@ class PgJobDesk final : public JobDesk {
   Status warm_up();
 
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
-  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
+  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) override;
   Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
-  Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
+  Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override;
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;  // pg_retries.cc
   Result<int> retry_many(const RetryMany& request) override;
   // pg_leases.cc

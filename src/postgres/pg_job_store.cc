@@ -243,11 +243,11 @@ Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
   });
 }
 
-Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
+Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
   return session_.write<int>([&](pqxx::nontransaction& tx) {
     return with_ids_freed(session_, tx, {}, [&] {
       return exec1(tx, lane_statement(session_, "drop_late", lane), lane.shard, lane.type_id, to_pg(before), limit,
-                   node)[0]
+                   node, passed)[0]
           .as<int>();
     });
   });

@@ -1,7 +1,8 @@
-// JobStore on PostgreSQL: the statements by which an engine scans, claims, fires (claims and finishes at once) and
-// finishes the jobs of one database. The scanner, each claimer, the finisher and the lease reaper have one store each,
-// with a session of its own. A call blocks until the database answers or a time limit ends it. Errors: unavailable,
-// in_doubt (a write without an answer may have happened), conflict, moved, invalid. Thread: that of its stage.
+// PgJobStore: the statements by which an engine scans, claims, fires (claims and finishes at once) and finishes the
+// jobs of one database. Implements JobStore, which says what each call does (ports/job_store.h). The scanner, each
+// claimer, the finisher and the lease reaper have one store each, with a session of its own. A call blocks until the
+// database answers or a time limit ends it. Errors: unavailable, in_doubt (a write without an answer may have
+// happened), conflict, moved, invalid. Thread: that of its stage.
 #pragma once
 
 #include "ports/job_store.h"
@@ -29,7 +30,7 @@ class PgJobStore : public JobStore {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> mark_dead(std::span<const JobId> jobs) override;
-  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
+  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
 
   // Connects, and executes scan, claim, fire and finish without any job, so that the first job waits neither for the
   // connection nor for the plans of these statements. Called before the stages start. Error: of the first that failed.

@@ -1,6 +1,8 @@
-// PgListener: receives the notifications (NOTIFY) of one database: jobs due soon, new outbox entries, changes of the
-// type registry and of the membership. A thread of DatabaseEngine calls wait() in a loop. A lost notification delays
-// work until the next scan or poll, and loses nothing. Thread: owner only, except interrupt() (any).
+// PgListener: receives the notifications (NOTIFY) of one database. Channels: tocsin_due (jobs due within the lookahead,
+// 5 s), tocsin_outbox (jobs that SQL created here for a shard of another database), tocsin_type (the type registry has
+// changed), tocsin_member (the membership has changed). A thread of DatabaseEngine calls wait() in a loop. A lost
+// notification delays work until the next scan or poll, and loses nothing. Thread: owner only, except interrupt()
+// (any).
 #pragma once
 
 #include <chrono>
@@ -30,16 +32,17 @@ class PgListener {
   ~PgListener();
 
   // The first call, and the first after an Error, connects and returns. Others wait for notifications, up to `timeout`
-  // and at most about 5 s, and read the rows of due jobs. Error unavailable: not connected; call again later.
+  // and at most about 5 s; then they read the rows of due jobs and may check the server, each within the session's
+  // statement time-out. Error unavailable: not connected; call again later.
   Result<Heard> wait(Duration timeout);
   // Ends the current wait for notifications, or the next one, at once. Thread: any.
   void interrupt();
 
  private:
   class Receiver;
-  void wait_for_more(Duration timeout);
-  void look_up_due();   // replaces heard_.due by the wanted jobs, read from their rows
-  void check_server();  // sends a statement every 5 s, to notice a dead or demoted server; throws
+  void wait_for_more(Duration timeout);  // until a notification came, interrupt() was called, or the time is over
+  void look_up_due();                    // replaces heard_.due by the wanted jobs, read from their rows
+  void check_server();                   // sends a statement every 5 s, to notice a dead or demoted server; throws
 
   const SessionConfig config_;
   const std::function<bool(Shard)> is_wanted_;

@@ -29,7 +29,7 @@ Result<std::vector<TypeState>> PgMaintenance::type_states() {
 
 Result<bool> PgMaintenance::run_briefly(const char* statement) {
   return session_.transact<bool>([&](pqxx::work& tx) {
-    tx.exec0("SET LOCAL statement_timeout = '2s'");
+    tx.exec0("SET LOCAL statement_timeout = " + std::to_string(brief_.count()));
     return tx.exec1(statement)[0].as<bool>();
   });
 }

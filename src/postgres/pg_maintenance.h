@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -25,7 +26,10 @@ struct TypeState {
 
 class PgMaintenance {
  public:
-  explicit PgMaintenance(Session& session) : session_(session) {}
+  static constexpr std::chrono::milliseconds kBrief{2000};
+  // `brief`: the longest that one statement of count_horizon() and keep_zone_days() may take.
+  explicit PgMaintenance(Session& session, std::chrono::milliseconds brief = kBrief)
+      : session_(session), brief_(brief) {}
 
   // Deletes rows of nodes without a heartbeat for an hour, except owners of shards: these may return after an outage of
   // the database. Also deletes permits that ended an hour ago.
@@ -48,18 +52,19 @@ class PgMaintenance {
   Result<std::vector<TypeState>> type_states();
 
   // Updates the horizon report (how many jobs are due per minute, hour and day to come) of the type that was updated
-  // longest ago. If that takes more than two seconds, the next update of the type reads a smaller sample. False: all
-  // types were updated within a minute, or another node does it.
+  // longest ago. If that takes longer than `brief`, the report keeps what it had of the type, and the type's next
+  // update, a minute later, reads a smaller sample. False: all types were updated within a minute, or another node does
+  // it.
   Result<bool> count_horizon();
 
   // Adds up and stores up to 8 past days, as they begin in the world's time zones, so that reports need not. False:
-  // nothing to do, another node does it, or it took more than two seconds.
+  // nothing to do, another node does it, or it took longer than `brief`.
   Result<bool> keep_zone_days();
 
   // Deletes report rows and audit records older than 400 days.
   Status forget_old_reports();
 
-  // Creates the history tables for today and the seven days after it.
+  // Creates the history tables for today and the two days after it.
   Status prepare_history();
 
   // Sets the id sequence beyond all stored ids if a restore or a failover has set it back.
@@ -84,10 +89,11 @@ class PgMaintenance {
   Result<bool> drop_history(const OldDay& day);
 
  private:
-  // Runs `statement`, which answers true or false. Error field kTooSlow: it took longer than two seconds.
+  // Runs `statement`, which answers true or false. Error field kTooSlow: it took longer than `brief`.
   Result<bool> run_briefly(const char* statement);
 
   Session& session_;
+  const std::chrono::milliseconds brief_;
 };
 
 }  // namespace tocsin

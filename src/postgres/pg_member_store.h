@@ -1,5 +1,6 @@
-// MemberStore on PostgreSQL: heartbeats and the shard map, tables of the control database. Membership has two, for its
-// heartbeat and its shard owner. Thread: that of the session.
+// PgMemberStore: reads and writes heartbeats and the shard map, tables of the control database. Implements MemberStore,
+// which says what each call does, its units and Errors (ports/member_store.h). Membership has two, for its heartbeat
+// and its shard owner. Thread: the one that owns the session.
 #pragma once
 
 #include "ports/member_store.h"

@@ -1,5 +1,6 @@
-// MoveStore on PostgreSQL: the statements by which a shard moves from one database to another, except the copying
-// (pg_shard_copy.h). ShardMover and MoveWatch have one for each database. Thread: that of the session.
+// PgMoveStore: the statements by which a shard moves from one database to another, except the copying
+// (pg_shard_copy.h). Implements MoveStore, which says what each call does and its Errors (ports/move_store.h).
+// ShardMover and MoveWatch have one for each database. Thread: the one that owns the session.
 #pragma once
 
 #include <functional>

@@ -15,6 +15,7 @@ OutboxEntry entry_from(const pqxx::row& row) {
   entry.is_cancelled = row["is_cancelled"].as<bool>();
   entry.action_time = time_of(row["action_time"]);
   entry.gmt_create = time_of(row["gmt_create"]);
+  entry.late_from = optional_of<WallTime>(row["late_from"]);
   entry.biz_id = row["biz_id"].c_str();
   entry.idempotency_key = optional_of<std::string>(row["idempotency_key"]);
   entry.body_hash = optional_of<std::int64_t>(row["body_hash"]);
@@ -86,7 +87,7 @@ Result<OutboxSize> PgOutbox::size() {
 
 Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) {
-  PgArray jobs, types, max_attempts, cancelled, action_times, created, biz_ids, keys, hashes, attributes;
+  PgArray jobs, types, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes;
   for (const OutboxEntry& entry : entries) {
     jobs.add(entry.job_id);
     types.add(entry.type_id);
@@ -94,6 +95,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
     cancelled.add_text(entry.is_cancelled ? "t" : "f");
     action_times.add(entry.action_time);
     created.add(entry.gmt_create);
+    late_from.add(entry.late_from);
     biz_ids.add_text(entry.biz_id);
     add_text(keys, entry.idempotency_key);
     hashes.add(entry.body_hash);
@@ -102,8 +104,8 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
   return session_.write<std::vector<TakenOver>>([&](pqxx::nontransaction& tx) {
     const auto rows =
         exec(tx, session_.prepared("take_over"), source, to_pg(valid_until), jobs.literal(), types.literal(),
-             max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(), biz_ids.literal(),
-             keys.literal(), hashes.literal(), attributes.literal());
+             max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(),
+             late_from.literal(), biz_ids.literal(), keys.literal(), hashes.literal(), attributes.literal());
     TOCSIN_ASSERT(rows.size() == entries.size());
     std::vector<TakenOver> taken;
     for (const auto& row : rows) {

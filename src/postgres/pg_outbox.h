@@ -1,6 +1,6 @@
-// OutboxStore and IntakeStore on PostgreSQL: the statements that relay jobs which SQL created in a database where their
-// shards do not live. OutboxRelay has both for each database. Thread: that of the session, which must outlive the
-// store.
+// PgOutbox and PgIntake: the statements that relay jobs which SQL created in a database where their shards do not live.
+// They implement OutboxStore and IntakeStore, which say what each call does (ports/outbox_store.h). OutboxRelay has
+// both for each database. Thread: that of the session, which must outlive the store.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
-// PermitStore on PostgreSQL: the permits of types with limits, lent to nodes, in a table of the control database. The
-// permit renewer of the node calls it. Thread: that of the session.
+// PgPermitStore: shares the limits of types among the nodes, in a table of the control database. Implements
+// PermitStore, which explains permits, grants and each call (ports/permit_store.h). Permits of the node
+// (node/permits.h) and its permit renewer call it. Thread: the one that owns the session.
 #pragma once
 
 #include "ports/permit_store.h"
@@ -9,7 +10,7 @@ namespace tocsin {
 
 class PgPermitStore final : public PermitStore {
  public:
-  // Both must outlive the store. `clock`: for the local times in PermitReply.
+  // Both must outlive the store. `clock`: the node's, for PermitReply::asked and answered.
   PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<PermitReply> renew(const PermitBeat& beat) override;

@@ -1,6 +1,7 @@
 #include "postgres/pg_report_store.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "postgres/job_rows.h"
 #include "postgres/sql_text.h"
@@ -20,14 +21,16 @@ std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool
   if (filter.status) sql += " AND j.status = " + std::to_string(static_cast<int>(*filter.status));
   if (filter.from) sql += " AND j.action_time >= " + tx.quote(to_pg(*filter.from)) + "::timestamptz";
   if (filter.to) sql += " AND j.action_time < " + tx.quote(to_pg(*filter.to)) + "::timestamptz";
-  if (filter.below) sql += " AND j.job_id < " + std::to_string(*filter.below);
+  if (filter.below)
+    sql += (filter.biz_id ? " AND j.job_id + 0 < " : " AND j.job_id < ") + std::to_string(*filter.below);
   if (filter.is_local_only) sql += " AND tocsin.lives_here(j.shard)";
   return sql;
 }
 
 // The newest jobs that match a filter. With `window`: of the newest `window` rows of each table read.
 std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, int shards, std::optional<int> window) {
-  const std::string order = " ORDER BY j.job_id DESC LIMIT ";
+  const std::string newest = " ORDER BY j.job_id DESC LIMIT ";
+  const std::string order = filter.biz_id ? " ORDER BY j.job_id + 0 DESC LIMIT " : newest;  // as _biz has it
   std::string sql;
   const auto add = [&](const std::string& columns, const std::string& table, bool is_live) {
     const std::string below = filter.below ? " WHERE j.job_id < " + std::to_string(*filter.below) : "";
@@ -43,7 +46,15 @@ std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, 
         "tocsin.job_history" + (filter.status ? "_" + std::string(to_string(*filter.status)) : "");
     add(sql::statement("parts/history_columns"), table, false);
   }
-  return "SELECT * FROM (" + sql + ") j" + order + std::to_string(filter.limit);
+  return "SELECT * FROM (" + sql + ") j" + newest + std::to_string(filter.limit);
+}
+
+// Both reads of a list together have the time of one statement.
+std::string rest_of_time(int limit_ms, std::chrono::steady_clock::time_point begun) {
+  if (limit_ms == 0) return "";
+  const auto spent = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
+  const auto rest_ms = std::max<std::int64_t>(1, limit_ms - spent.count());
+  return "SET LOCAL statement_timeout = " + std::to_string(rest_ms) + "; ";
 }
 
 }  // namespace
@@ -62,16 +73,23 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
   // table, without relying on the planner, which knows nothing of a day's table before it is analyzed. Only for a rare
   // type all rows are read.
   constexpr int kWindow = 2'000;
-  return session_.read<std::vector<Job>>([&](pqxx::nontransaction& tx) {
-    std::vector<Job> jobs;
-    const auto read = [&](std::optional<int> window) {
-      jobs.clear();
-      for (const auto& row : tx.exec(list_statement(filter, tx, shards_, window))) jobs.push_back(job_from_row(row));
-    };
-    if (filter.status && !filter.biz_id) read(kWindow);
-    if (std::ssize(jobs) < filter.limit) read({});
-    return jobs;
-  });
+  using Jobs = std::vector<Job>;
+  const auto read = [&](const std::string& settings, std::optional<int> window) {
+    return session_.read<Jobs>([&](pqxx::nontransaction& tx) {
+      Jobs jobs;
+      const auto rows = tx.exec(settings + list_statement(filter, tx, shards_, window));
+      for (const auto& row : rows) jobs.push_back(job_from_row(row));
+      return jobs;
+    });
+  };
+  // Not all jobs of the key, to be sorted then, where the planner takes them for few.
+  if (filter.biz_id)
+    return read("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; ", {});
+  if (!filter.status) return read("", {});
+  const auto begun = std::chrono::steady_clock::now();
+  auto newest = read("", kWindow);
+  if (!newest || std::ssize(*newest) >= filter.limit) return newest;
+  return read(rest_of_time(session_.config().statement_timeout_ms, begun), {});
 }
 
 Result<std::vector<TypeCount>> PgReportStore::counts() {

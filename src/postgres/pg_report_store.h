@@ -1,5 +1,6 @@
-// ReportStore on PostgreSQL: reads single jobs, lists, counts and reports of one database. Each thread of WorkPool,
-// which serves requests, has one. Thread: that of the session.
+// PgReportStore: reads single jobs, lists, counts and reports of one PostgreSQL database. Implements ReportStore, which
+// says what each call returns, its units and Errors (ports/report_store.h). Each thread of WorkPool, which serves
+// requests, has one. Thread: the one that owns the session.
 #pragma once
 
 #include "ports/report_store.h"
@@ -10,7 +11,8 @@ namespace tocsin {
 class PgReportStore final : public ReportStore {
  public:
   // `session` must outlive the store. `shards`: the installation's shard count. REQUIRES: the session has
-  // SessionConfig::has_pinned_plans = false, because the best plan of a list depends on its filter.
+  // SessionConfig::has_pinned_plans = false, because the best plan of a list depends on its filter and on the sizes of
+  // the tables.
   PgReportStore(Session& session, int shards) : session_(session), shards_(shards) {}
   Result<std::optional<Job>> find(JobId job) override;
   Result<std::vector<Job>> list(const JobFilter& filter) override;

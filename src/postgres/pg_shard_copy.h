@@ -1,5 +1,7 @@
-// ShardCopy by PostgreSQL's logical replication: a publication and a slot at the source of a shard move, a subscription
-// at the target. multidb/shard_mover has one for each database. Thread: that of the session.
+// PgShardCopy: copies the rows of a moving shard from one database (source) to another (target) by PostgreSQL's logical
+// replication: a publication and a slot at the source, a subscription at the target. Implements ShardCopy, which says
+// what each call does, its units and Errors (ports/move_store.h). multidb/shard_mover has one for each database.
+// Thread: the one that owns the session.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// RedisLink: the Link of Redis. It publishes to one stream with pipelined XADDs: a verdict comes with the server's
-// answer; an error answer is a refusal.
+// RedisLink: a connection that appends messages to one Redis stream with pipelined XADDs. Implements Link, which has
+// the contract of the calls (broker/link.h). poll() returns one verdict per answer of the server: an id confirms the
+// message, an error refuses it with its text.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -17,7 +18,7 @@ namespace tocsin {
 
 struct RedisServer {
   BrokerPeer peer;
-  std::string user, password;  // an empty user is the default one; an empty password: no login
+  std::string user, password;  // empty user: the default one; empty password: no login, `user` is ignored
   int database = 0;
 };
 

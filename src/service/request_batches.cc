@@ -220,7 +220,7 @@ void answer_reads(JobDesk& desk, std::vector<ReadItem> items) {
     if (const auto* list = std::get_if<ListAsked>(&item)) queries.push_back(list->request);
   }
   using Jobs = std::vector<std::optional<Job>>;
-  using Lists = std::vector<std::vector<Job>>;
+  using Lists = std::vector<KeyList>;
   Result<Jobs> jobs = ids.empty() ? Result<Jobs>(Jobs{}) : desk.find(ids);
   Result<Lists> lists = Lists{};
   std::size_t got = 0, listed = 0;
@@ -230,7 +230,7 @@ void answer_reads(JobDesk& desk, std::vector<ReadItem> items) {
   if (!queries.empty()) lists = desk.list_keys(queries);
   for (const ReadItem& item : items)
     if (const auto* list = std::get_if<ListAsked>(&item))
-      list->done(lists ? Result<std::vector<Job>>(std::move((*lists)[listed++])) : lists.error());
+      list->done(lists ? Result<KeyList>(std::move((*lists)[listed++])) : lists.error());
 }
 
 }  // namespace tocsin

@@ -27,7 +27,7 @@ using KeyCancelAsked = Asked<KeyCancel, KeyCancelReply>;
 using ChangeAsked = Asked<PendingChange, ChangeReply>;
 using RetryAsked = Asked<JobId, ChangeReply>;
 using GetAsked = Asked<JobId, std::optional<Job>>;
-using ListAsked = Asked<KeyQuery, std::vector<Job>>;
+using ListAsked = Asked<KeyQuery, KeyList>;
 
 struct CreateItem : CreateAsked {
   MonoTime until{};  // set and read by LockedRowRetries

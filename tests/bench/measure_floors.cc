@@ -8,6 +8,7 @@
 #include "bench/lanes.h"
 #include "bench/measurements.h"
 #include "bench/subject.h"
+#include "bench/workloads.h"
 #include "cli/progress.h"
 #include "postgres/text.h"
 #include "support/server.h"
@@ -15,7 +16,6 @@
 namespace tocsin::bench {
 namespace {
 
-constexpr auto kFar = std::chrono::hours(24);
 constexpr std::size_t kBatch = Subject::kBatch;
 constexpr int kConnections = 32;
 constexpr std::size_t kCancelBatch = 32;  // as many as wait at once in the measurement of the node

@@ -77,15 +77,22 @@ void measure_leases(Bench& bench) {
     const std::vector<std::string> some(some_acked.begin(), some_acked.end());
     return run_wrk(subject.port(), length_s, script(some, "/v1/leases/ack", R"({"items":[@]})"));
   };
-  bench.results.add("leases.alone_p99", ack_some(0).p99_ms);
+  const double alone = ack_some(0).p99_ms;
+  double beside = 0;
+  WrkReport lists;
   {
-    const std::jthread lists([&] {
-      run_wrk(subject.port(), length_s + 2,
-              "function request() return wrk.format('GET', '/v1/jobs?biz_type=rare&status=done') end\n");
+    const std::jthread listing([&] {
+      lists = run_wrk(subject.port(), length_s + 2,
+                      "function request() return wrk.format('GET', '/v1/jobs?biz_type=rare&status=done') end\n", 40);
     });
     pause_for(std::chrono::seconds(1));
-    bench.results.add("leases.beside_p99", ack_some(acked.size() / 3).p99_ms);
+    beside = ack_some(acked.size() / 3).p99_ms;
   }
+  bench.results.add("leases.alone_p99", alone);
+  bench.results.add("leases.beside_p99", beside);
+  bench.results.add("leases.beside_ratio", beside / alone);
+  bench.results.add("leases.lists", lists.per_second());
+  bench.results.add("leases.lists_refused", static_cast<double>(lists.unexpected));
   for (const auto& verb : verbs) {
     const double floor = verb_floor(subject.database(), length_s);
     std::cerr << "  " << verb.name << '\n';

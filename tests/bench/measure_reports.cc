@@ -148,6 +148,10 @@ void measure_reports(Bench& bench) {
   write_finished(database.url(), bench.sizes.report_jobs, bench.sizes.history_days, types);
   write_report_year(database.url());
   settle(database.url());
+  for (const double ms : horizon_counts_ms(database.url())) {
+    bench.results.add("reports.horizon_count", ms);
+    bench.results.add("reports.horizon_count_max", ms);
+  }
   Subject subject(database.url(), options);
   measure_reads(bench, subject, reads_without_kept_days());
   bench.results.add("reports.kept_in", keep_zone_days_of_a_day(database.url()));

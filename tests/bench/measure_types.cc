@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <utility>
 
 #include "bench/measurements.h"
 #include "bench/processor_time.h"
@@ -16,7 +17,7 @@ constexpr std::size_t kRate = 100;  // jobs per second, of all types together
 struct TypesOutcome {
   double asleep_ms = 0, asleep_stats_ms = 0;  // with a far-off job in most lanes
   double idle_ms = 0, busy_ms = 0;            // processor time of node and PostgreSQL per minute
-  double late_p99_ms = 0, stats_ms = 0, resident_mb = 0;
+  double late_p50_ms = 0, late_p99_ms = 0, stats_ms = 0, resident_mb = 0;
 };
 
 double both_seconds(Subject& subject, pid_t server) {
@@ -34,6 +35,16 @@ double stats_ms(Subject& subject) {
   }
   std::ranges::sort(stats);
   return quantile(stats, 0.5);
+}
+
+// Of all types, sorted.
+std::vector<double> lateness_of_all_ms(Subject& subject) {
+  pqxx::nontransaction tx(subject.sql());
+  std::vector<double> late;
+  for (const auto& row : tx.exec("SELECT extract(epoch FROM started_at - action_time) * 1000 FROM tocsin.job"
+                                 " WHERE status = 'done' ORDER BY 1"))
+    late.push_back(row[0].as<double>());
+  return late;
 }
 
 double idle_ms(Subject& subject, pid_t server, int window_s) {
@@ -54,10 +65,10 @@ void put_to_sleep(Bench& bench, Subject& subject, const std::deque<std::string>&
   subject.settle();
 }
 
-TypesOutcome run_types(Bench& bench, std::size_t n) {
+TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> options = {}) {
   using std::chrono::seconds;
   const int window_s = bench.sizes.types_s;
-  Subject subject(bench.server, {bench.binary});
+  Subject subject(bench.server, {bench.binary, R"({"kind":"noop"})", std::move(options)});
   std::deque<std::string> names{kType};
   for (std::size_t i = 1; i < n; ++i) {
     names.push_back("bench." + std::to_string(i));
@@ -79,13 +90,8 @@ TypesOutcome run_types(Bench& bench, std::size_t n) {
   outcome.busy_ms = per_minute_ms(both_seconds(subject, server) - before, window_s);
   subject.wait_until_finished(static_cast<std::int64_t>(jobs.size()), "the last jobs");
 
-  std::vector<double> late;
-  for (const std::string& name : names) {
-    const auto of_type = subject.lateness_ms({}, name);
-    late.insert(late.end(), of_type.begin(), of_type.end());
-    if (names.size() > 50 && late.size() > 500) break;  // a sample
-  }
-  std::ranges::sort(late);
+  const std::vector<double> late = lateness_of_all_ms(subject);
+  outcome.late_p50_ms = quantile(late, 0.5);
   outcome.late_p99_ms = quantile(late, 0.99);
   outcome.stats_ms = stats_ms(subject);
   if (n > 1) {
@@ -111,6 +117,21 @@ void measure_types(Bench& bench) {
   bench.results.add("types.asleep_idle", many.asleep_ms);
   bench.results.add("types.asleep_stats", many.asleep_stats_ms);
   bench.results.add("types.resident", many.resident_mb);
+}
+
+void measure_many_lanes(Bench& bench) {
+  const std::vector<std::string> shards{"--shards", std::to_string(bench.sizes.many_shards)};
+  const TypesOutcome one = run_types(bench, 1, shards), many = run_types(bench, bench.sizes.types, shards);
+  Results& results = bench.results;
+  results.add("many_lanes.one_idle", one.idle_ms);
+  results.add("many_lanes.idle", many.idle_ms);
+  results.add("many_lanes.one_late_p50", one.late_p50_ms);
+  results.add("many_lanes.one_late_p99", one.late_p99_ms);
+  results.add("many_lanes.late_p50", many.late_p50_ms);
+  results.add("many_lanes.late_p99", many.late_p99_ms);
+  results.add("many_lanes.asleep_idle", many.asleep_ms);
+  results.add("many_lanes.stats", many.asleep_stats_ms);
+  results.add("many_lanes.resident", many.resident_mb);
 }
 
 void measure_unasked(Bench& bench) {
@@ -151,10 +172,7 @@ void measure_registry(Bench& bench) {
   subject.create(jobs);
   subject.wait_until(start + seconds(10), "firing");
   subject.wait_until_finished(static_cast<std::int64_t>(jobs.size()), "the last jobs");
-  std::vector<double> late;
-  for (std::size_t i = 0; i < kBusy; ++i)
-    for (const double ms : subject.lateness_ms({}, names[i * (names.size() / kBusy)])) late.push_back(ms);
-  std::ranges::sort(late);
+  const std::vector<double> late = lateness_of_all_ms(subject);
   results.add("registry.late_p50", quantile(late, 0.5));
   results.add("registry.late_p99", quantile(late, 0.99));
   results.add("registry.stats", stats_ms(subject));

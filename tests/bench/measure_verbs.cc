@@ -1,8 +1,7 @@
-// Every verb of the API over 32 keep-alive connections, beside single-row commits of pgbench in the same run; and what
-// a past of many finished jobs adds to a single caller's wait.
-#include <array>
-#include <chrono>
+// Every verb of the API over 32 keep-alive connections, beside single-row commits of pgbench in the same run.
+#include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "bench/measurements.h"
 #include "bench/preload.h"
@@ -20,13 +19,23 @@ struct VerbTargets {
   std::vector<std::string> ids, keys;
 };
 
-// Pending jobs, in the order of their ids. Each verb takes its own part.
-VerbTargets targets_of(pqxx::connection& sql) {
+// The jobs of a table, mixed. Of pending ones each verb that changes them takes its own part.
+VerbTargets targets_of(pqxx::connection& sql, const std::string& table) {
   VerbTargets targets;
   pqxx::nontransaction tx(sql);
-  for (const auto& row : tx.exec("SELECT job_id, biz_id FROM tocsin.job_live ORDER BY md5(biz_id)")) {
+  for (const auto& row : tx.exec("SELECT job_id, biz_id FROM " + table + " ORDER BY md5(job_id::text)")) {
     targets.ids.push_back(row[0].as<std::string>());
     targets.keys.push_back(row[1].as<std::string>());
+  }
+  return targets;
+}
+
+// Ids and keys that no job has, in the shape of the others.
+VerbTargets unknown_targets(std::size_t n) {
+  VerbTargets targets;
+  for (std::size_t i = 0; i < n; ++i) {
+    targets.ids.push_back(std::to_string((1'000'000'000 + i) * 1'024 + i % 8));
+    targets.keys.push_back("unknown-" + std::to_string(i));
   }
   return targets;
 }
@@ -58,121 +67,79 @@ std::string path_script(const std::string& items, const std::string& method, con
 struct TimedVerb {
   const char* name;
   std::string script;
+  bool is_refused = false;  // the answer is 404
 };
 
-std::vector<TimedVerb> verbs_of(const VerbTargets& targets) {
-  const std::string all = items_of(targets.ids, 0, 1), all_keys = items_of(targets.keys, 0, 1);
+std::vector<TimedVerb> verbs_of(const VerbTargets& pending, const VerbTargets& finished, const VerbTargets& unknown) {
+  const auto gets = [](const VerbTargets& of) {
+    return path_script(items_of(of.ids, 0, 1), "GET", "/v1/jobs/' .. i .. '");
+  };
+  const auto lists = [](const VerbTargets& of) {
+    return path_script(items_of(of.keys, 0, 1), "GET", "/v1/jobs?biz_id=' .. i .. '");
+  };
+  const auto cancels = [](const VerbTargets& of, std::size_t part, std::size_t parts) {
+    return path_script(items_of(of.keys, part, parts), "POST", "/v1/jobs/cancel", R"({"biz_id":"' .. i .. '"})");
+  };
   return {{"create", verb_create_script(false)},
           {"keyed", verb_create_script(true)},
-          {"get", path_script(all, "GET", "/v1/jobs/' .. i .. '")},
-          {"list", path_script(all_keys, "GET", "/v1/jobs?biz_id=' .. i .. '")},
-          {"reschedule", path_script(all, "POST", "/v1/jobs/' .. i .. '/reschedule", R"({"delay_ms":86400000})")},
-          {"cancel", path_script(items_of(targets.ids, 0, 3), "POST", "/v1/jobs/' .. i .. '/cancel")},
-          {"cancel_key",
-           path_script(items_of(targets.keys, 1, 3), "POST", "/v1/jobs/cancel", R"({"biz_id":"' .. i .. '"})")},
-          {"run", path_script(items_of(targets.ids, 2, 3), "POST", "/v1/jobs/' .. i .. '/run")}};
+          {"get", gets(pending)},
+          {"get_finished", gets(finished)},
+          {"get_unknown", gets(unknown), true},
+          {"list", lists(pending)},
+          {"list_finished", lists(finished)},
+          {"list_unknown", lists(unknown)},
+          {"reschedule", path_script(items_of(pending.ids, 0, 1), "POST", "/v1/jobs/' .. i .. '/reschedule",
+                                     R"({"delay_ms":86400000})")},
+          {"cancel", path_script(items_of(pending.ids, 0, 3), "POST", "/v1/jobs/' .. i .. '/cancel")},
+          {"cancel_key", cancels(pending, 1, 3)},
+          {"cancel_finished_key", cancels(finished, 0, 1)},
+          {"cancel_unknown_key", cancels(unknown, 0, 1)},
+          {"run", path_script(items_of(pending.ids, 2, 3), "POST", "/v1/jobs/' .. i .. '/run")}};
 }
 
-void note_rate(Bench& bench, const std::string& verb, double rate, double floor) {
-  bench.results.add("verbs." + verb, rate);
-  bench.results.add("verbs." + verb + "_x", rate / floor);
-}
-
-void measure_sql(Bench& bench, Subject& subject, double length_s) {
+// `prepare`: SQL that comes after the floor, which empties its table.
+void time_sql(Bench& bench, Subject& subject, const std::string& verb, const std::string& prepare,
+              const std::string& script) {
+  const double length_s = std::max(2.0, bench.sizes.request_s / 3);
   const double floor = verb_floor(subject.database(), length_s);
-  const std::string create = "\\set n random(1, 1000000000)\nSELECT tocsin.create_job('" + std::string(kType) +
-                             "', 'sql-' || :n, '2040-01-01', '{\"run\":\"verbs\"}');\n";
-  note_rate(bench, "sql_create", pgbench_rate(subject.database(), create, length_s), floor);
-  execute(subject.database(), "SELECT count(tocsin.create_job('" + std::string(kType) +
-                                  "', 'key-' || c || '-' || i, '2040-01-01')) FROM generate_series(0, 31) c, "
-                                  "generate_series(1, " +
-                                  kKeysPerClient + ") i");
-  note_rate(
-      bench, "sql_cancel_key",
-      pgbench_rate(subject.database(),
-                   "\\set i :i + 1\nSELECT * FROM tocsin.cancel_jobs('key-' || :client_id || '-' || :i);\n", length_s),
-      floor);
+  if (!prepare.empty()) execute(subject.database(), prepare);
+  note_verb(bench.results, "verbs." + verb, run_pgbench(subject.database(), script, length_s), floor);
+}
+
+// A call of the function for every key that pgbench will cancel.
+std::string for_each_key(const std::string& before, const std::string& after) {
+  return "SELECT count((" + before + "'key-' || c || '-' || i" + after +
+         ")::text) FROM generate_series(0, 31) c, generate_series(1, " + kKeysPerClient + ") i;";
+}
+
+void measure_sql(Bench& bench, Subject& subject) {
+  const std::string create = "tocsin.create_job('" + std::string(kType) + "', ";
+  time_sql(bench, subject, "sql_create", "",
+           "\\set n random(1, 1000000000)\nSELECT " + create + "'sql-' || :n, '2040-01-01', '{\"run\":\"verbs\"}');\n");
+  time_sql(bench, subject, "sql_cancel_key", for_each_key(create, ", '2040-01-01')"),
+           "\\set i :i + 1\nSELECT * FROM tocsin.cancel_jobs('key-' || :client_id || '-' || :i);\n");
 }
 
 // What functions with the rights and settings of create_job and cancel_jobs cost when they apply no rule: an insert
 // into the floor's table; a row moved from there to another table.
-void measure_bare_functions(Bench& bench, Subject& subject, double length_s) {
-  const double floor = verb_floor(subject.database(), length_s);
+void measure_bare_functions(Bench& bench, Subject& subject) {
   const std::string head =
       "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = "
       "force_generic_plan AS ";
-  execute(subject.database(),
-          "CREATE TABLE floor_ended (LIKE floor INCLUDING ALL);"
-          "CREATE FUNCTION floor_create(biz_id text) RETURNS void " +
-              head +
-              "$$ BEGIN INSERT INTO public.floor (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, "
-              "shard, max_attempts, biz_id, attribute) VALUES (nextval('public.floor_seq'), '2040-01-01', "
-              "'2040-01-01', now(), now(), 1, 0, 3, biz_id, '{\"run\":\"verbs\"}'); END $$;"
-              "CREATE FUNCTION floor_cancel(key text) RETURNS void " +
-              head +
-              "$$ BEGIN WITH d AS (DELETE FROM public.floor f WHERE f.biz_id = key AND f.status = 0 RETURNING f.*) "
-              "INSERT INTO public.floor_ended SELECT d.* FROM d; END $$;"
-              "SELECT count(floor_create('key-' || c || '-' || i)::text) FROM generate_series(0, 31) c, "
-              "generate_series(1, " +
-              kKeysPerClient + ") i; ANALYZE floor");
-  note_rate(bench, "floor_function",
-            pgbench_rate(subject.database(), "\\set n random(1, 1000000000)\nSELECT floor_create('order-' || :n);\n",
-                         length_s),
-            floor);
-  note_rate(bench, "floor_cancel",
-            pgbench_rate(subject.database(),
-                         "\\set i :i + 1\nSELECT floor_cancel('key-' || :client_id || '-' || :i);\n", length_s),
-            floor);
-}
-
-// Jobs that finished today, in the order of their numbers, with their counts.
-void finish_today(const std::string& database, std::size_t n) {
-  execute(
-      database,
-      "WITH c AS (INSERT INTO tocsin.job_count_delta SELECT type_id, 2, " + std::to_string(n) +
-          " FROM tocsin.biz_type WHERE name = '" + kType +
-          "') INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, "
-          "type_id, shard, status, attempts, max_attempts, biz_id, node, attribute) SELECT "
-          "nextval('tocsin.job_seq') * 1024 + k.shard, now(), now(), now(), now(), now(), t.type_id, k.shard, 2, 1, "
-          "3, k.biz_id, 'preload', '{\"run\":\"verbs\"}' FROM (SELECT 'past-' || i % (" +
-          std::to_string(n) + " / 4) AS biz_id, tocsin.shard_of('past-' || i % (" + std::to_string(n) +
-          " / 4), tocsin.shard_count()) AS shard FROM generate_series(1, " + std::to_string(n) +
-          ") i OFFSET 0) k, tocsin.biz_type t WHERE t.name = '" + kType + "'");
-}
-
-// One caller, one request after the other: the p50 of each verb in ms.
-void time_single(Bench& bench, Subject& subject, const std::string& state) {
-  constexpr int kEach = 200;
-  const auto p50 = [&](const char* verb, const std::function<void(int)>& call) {
-    std::vector<double> ms;
-    for (int i = 0; i < kEach; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      call(i);
-      ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    }
-    bench.results.add("past." + state + "_" + verb, median(ms));
-  };
-  RestClient& rest = subject.rest();
-  const auto key = [&](int i) { return state + "-" + std::to_string(i); };
-  std::vector<std::string> ids;
-  p50("create", [&](int i) {
-    ids.push_back(
-        rest.send("POST", "/v1/jobs",
-                  {{"biz_type", kType}, {"biz_id", key(i)}, {"delay_ms", 86'400'000}, {"idempotency_key", "k"}})
-            .at("job_id")
-            .get<std::string>());
-  });
-  const auto id = [&](int i) { return ids[static_cast<std::size_t>(i)]; };
-  p50("get", [&](int i) { rest.get("/v1/jobs/" + id(i)); });
-  p50("list_key", [&](int i) { rest.get("/v1/jobs?biz_id=" + key(i)); });
-  p50("list_past_key", [&](int i) { rest.get("/v1/jobs?biz_id=past-" + std::to_string(1 + i * 97)); });
-  p50("list_done", [&](int) { rest.get(std::string("/v1/jobs?status=done&limit=100&biz_type=") + kType); });
-  p50("reschedule", [&](int i) { rest.send("POST", "/v1/jobs/" + id(i) + "/reschedule", {{"delay_ms", 86'400'000}}); });
-  p50("cancel_key", [&](int i) { rest.send("POST", "/v1/jobs/cancel", {{"biz_id", key(i)}}); });
-  p50("cancel_past_key", [&](int i) {
-    rest.send("POST", "/v1/jobs/cancel", {{"biz_id", "past-" + std::to_string(i * 89)}});
-  });
-  p50("get_finished", [&](int i) { rest.get("/v1/jobs/" + id(i)); });
+  time_sql(bench, subject, "floor_function",
+           "CREATE FUNCTION floor_create(biz_id text) RETURNS void " + head +
+               "$$ BEGIN INSERT INTO public.floor (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, "
+               "shard, max_attempts, biz_id, attribute) VALUES (nextval('public.floor_seq'), '2040-01-01', "
+               "'2040-01-01', now(), now(), 1, 0, 3, biz_id, '{\"run\":\"verbs\"}'); END $$",
+           "\\set n random(1, 1000000000)\nSELECT floor_create('order-' || :n);\n");
+  time_sql(bench, subject, "floor_cancel",
+           "CREATE TABLE floor_ended (LIKE floor INCLUDING ALL);"
+           "CREATE FUNCTION floor_cancel(key text) RETURNS void " +
+               head +
+               "$$ BEGIN WITH d AS (DELETE FROM public.floor f WHERE f.biz_id = key AND f.status = 0 RETURNING f.*) "
+               "INSERT INTO public.floor_ended SELECT d.* FROM d; END $$;" +
+               for_each_key("floor_create(", ")") + "ANALYZE floor",
+           "\\set i :i + 1\nSELECT floor_cancel('key-' || :client_id || '-' || :i);\n");
 }
 
 }  // namespace
@@ -181,32 +148,19 @@ void measure_verbs(Bench& bench) {
   Subject subject(bench.server, {bench.binary});
   const double length_s = std::max(2.0, bench.sizes.request_s / 3);
   write_pending(subject.database(), bench.sizes.verb_jobs, "now() + interval '1 day'", Indexes::kept);
-  const VerbTargets targets = targets_of(subject.sql());
-  for (const TimedVerb& verb : verbs_of(targets)) {
+  write_finished_today(subject.database(), bench.sizes.verb_past_jobs);
+  const VerbTargets pending = targets_of(subject.sql(), "tocsin.job_live");
+  const VerbTargets finished = targets_of(subject.sql(), "(SELECT * FROM tocsin.job_history LIMIT 50000) h");
+  for (TimedVerb& verb : verbs_of(pending, finished, unknown_targets(50'000))) {
     const double floor = verb_floor(subject.database(), length_s);
     bench.results.add("verbs.floor", floor);
     std::cerr << "  " << verb.name << '\n';
-    const WrkReport report = run_wrk(subject.port(), length_s, verb.script);
+    WrkReport report = run_wrk(subject.port(), length_s, verb.script);
+    if (verb.is_refused) std::swap(report.answered, report.unexpected);
     note_verb(bench.results, std::string("verbs.") + verb.name, report, floor);
   }
-  measure_sql(bench, subject, length_s);
-  measure_bare_functions(bench, subject, length_s);
-}
-
-void measure_past(Bench& bench) {
-  Subject subject(bench.server, {bench.binary});
-  for (int day = 0; day < 2; ++day)  // no statistics until they are asked for
-    for (const char* kind : {"done", "cancelled", "dead"})
-      execute(subject.database(),
-              std::string("DO $$ BEGIN EXECUTE format('ALTER TABLE tocsin.job_history_") + kind +
-                  "_%s SET (autovacuum_enabled = off)', to_char((now() AT TIME ZONE 'UTC')::date + " +
-                  std::to_string(day) + ", 'YYYYMMDD')); END $$");
-  time_single(bench, subject, "none");
-  finish_today(subject.database(), bench.sizes.past_jobs);
-  execute(subject.database(), "CHECKPOINT");
-  time_single(bench, subject, "unknown");
-  execute(subject.database(), "ANALYZE");
-  time_single(bench, subject, "known");
+  measure_sql(bench, subject);
+  measure_bare_functions(bench, subject);
 }
 
 }  // namespace tocsin::bench

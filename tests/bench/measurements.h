@@ -23,7 +23,8 @@ struct Sizes {
   std::size_t backlog_jobs = 1'000'000;
   std::size_t verb_jobs = 200'000;
   std::size_t slow_list_rows = 1'000'000;  // done, that a list of a rare type reads
-  std::size_t past_jobs = 1'000'000;       // finished today
+  std::size_t past_jobs = 1'000'000;       // finished today, and on 30 days before
+  std::size_t verb_past_jobs = 300'000;    // finished a moment before the verbs are timed
   std::size_t webhook_jobs = 4'000;
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
@@ -33,14 +34,19 @@ struct Sizes {
   std::size_t broker_jobs = 30'000;
   int endpoint_s = 5;
   int isolation_s = 20;
+  std::size_t noop_rate = 30'000;  // of all noop types together, beside webhooks
+  int gateway_ms = 10'000;         // until slow endpoints answer
   std::size_t life_jobs = 50'000;
+  std::size_t counting_jobs = 50'000;
+  int counting_pairs = 10;
   std::size_t floor_rows = 100'000;
   std::size_t floor_commits = 2'000;
   std::size_t storm_jobs = 200'000;
   std::size_t storm_other_jobs = 1'000;
   std::size_t idle_jobs = 100'000;
   int idle_s = 60;
-  std::size_t types = 500;
+  std::size_t types = 1'000;
+  int many_shards = 1'024;
   int types_s = 20;
   int overload_s = 10;
   int mixed_s = 20;
@@ -87,10 +93,12 @@ void measure_isolation(Bench& bench);
 void measure_handlers(Bench& bench);
 void measure_brokers(Bench& bench);
 void measure_life(Bench& bench);
+void measure_counting(Bench& bench);
 void measure_floors(Bench& bench);
 void measure_storm(Bench& bench);
 void measure_peak(Bench& bench);
 void measure_types(Bench& bench);
+void measure_many_lanes(Bench& bench);
 void measure_overload(Bench& bench);
 void measure_unasked(Bench& bench);
 void measure_registry(Bench& bench);

@@ -37,11 +37,18 @@ void lay_in_log_files(const std::string& url) {
 
 PostgresServer::PostgresServer(const std::string& url, const std::string& root)
     : script_(root + "/scripts/postgres.sh"), url_(url) {
-  if (!url_.empty()) return;
+  if (url_.empty()) start({});
+}
+
+PostgresServer::PostgresServer(const PostgresServer& other, const Environment& environment) : script_(other.script_) {
+  start(environment);
+}
+
+void PostgresServer::start(Environment environment) {
   folder_ = scratch_folder();
   try {
-    url_ = url_of(output_of({script_, "start", folder_ + "/postgres"}, {{"TOCSIN_PG_OPTIONS", kServerOptions}}),
-                  "postgres");
+    environment.emplace_back("TOCSIN_PG_OPTIONS", kServerOptions);
+    url_ = url_of(output_of({script_, "start", folder_ + "/postgres"}, environment), "postgres");
     lay_in_log_files(url_);
   } catch (...) {
     remove_all();

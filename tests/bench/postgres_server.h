@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "bench_core/process.h"
+
 namespace tocsin::bench {
 
 class PostgresServer {
@@ -12,6 +14,8 @@ class PostgresServer {
   // `url` names a maintenance database whose user may create databases; empty: starts a private cluster by the script
   // scripts/postgres.sh below `root`. Throws Failure.
   PostgresServer(const std::string& url, const std::string& root);
+  // Another private cluster, with more in its environment. Throws Failure.
+  PostgresServer(const PostgresServer& other, const Environment& environment);
   ~PostgresServer();  // remove_all()
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
@@ -29,6 +33,8 @@ class PostgresServer {
   const std::string& script() const { return script_; }  // scripts/postgres.sh
 
  private:
+  void start(Environment environment);  // the private cluster
+
   const std::string script_;
   std::string folder_;  // of the private cluster, or empty
   std::string url_;

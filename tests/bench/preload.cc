@@ -154,6 +154,21 @@ void write_finished(const std::string& database, std::size_t n, int days, int ty
   without.restore();
 }
 
+void write_finished_today(const std::string& database, std::size_t n) {
+  const std::string count = std::to_string(n), keys = std::to_string(std::max<std::size_t>(1, n / 4));
+  execute(
+      database,
+      "WITH c AS (INSERT INTO tocsin.job_count_delta SELECT type_id, 2, " + count +
+          " FROM tocsin.biz_type WHERE name = '" + kType +
+          "') INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, "
+          "type_id, shard, status, attempts, max_attempts, biz_id, node, attribute) SELECT "
+          "nextval('tocsin.job_seq') * 1024 + k.shard, now(), now(), now(), now(), now(), t.type_id, k.shard, 2, 1, "
+          "3, k.biz_id, 'preload', '{\"run\":\"verbs\"}' FROM (SELECT 'past-' || i % " +
+          keys + " AS biz_id, tocsin.shard_of('past-' || i % " + keys +
+          ", tocsin.shard_count()) AS shard FROM generate_series(1, " + count +
+          ") i OFFSET 0) k, tocsin.biz_type t WHERE t.name = '" + kType + "'");
+}
+
 void settle(const std::string& database) {
   Statements statements;
   for (const char* parent : {"tocsin.job_live", "tocsin.job_history"})

@@ -49,11 +49,10 @@ constexpr const char* kOthers[] = {
     "INSERT INTO tocsin.horizon_slot SELECT w.name, date_trunc(w.name, now(), 'UTC') + i * ('1 ' || w.name)::interval, "
     "type_id, 100, 90, 110, false, now() FROM tocsin.biz_type, (VALUES ('minute', 120), ('hour', 168), ('day', 90)) w "
     "(name, n), generate_series(0, w.n - 1) i",
-    "INSERT INTO tocsin.horizon_type SELECT type_id, now() + interval '1 hour' FROM tocsin.biz_type",  // not counted
-                                                                                                       // anew
     "INSERT INTO tocsin.audit_log (at, actor, role, action, target) SELECT now() - i * interval '5 minutes', 'bench', "
     "'producer', 'createJobs', 'order.unpaid' FROM generate_series(1, 100000) i",
-    "DROP TABLE public.quarter", "VACUUM (ANALYZE)"};
+    "DROP TABLE public.quarter",
+    "VACUUM (ANALYZE)"};
 
 }  // namespace
 
@@ -79,6 +78,20 @@ double keep_zone_days_of_a_day(const std::string& database) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < kCalls; ++i) tx.exec("SELECT tocsin.keep_zone_days()");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<double> horizon_counts_ms(const std::string& database) {
+  pqxx::connection connection(database);
+  pqxx::nontransaction tx(connection);
+  const auto types = tx.exec1("SELECT count(*) FROM tocsin.biz_type")[0].as<std::size_t>();
+  std::vector<double> ms;
+  while (ms.size() < types) {
+    const auto start = std::chrono::steady_clock::now();
+    tx.exec1("SELECT tocsin.count_horizon()");
+    ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  tx.exec("UPDATE tocsin.horizon_type SET counted_at = now() - interval '1 hour'");
+  return ms;
 }
 
 void keep_days_of_read_zones(const std::string& database) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <regex>
 #include <sstream>
 
@@ -47,10 +48,13 @@ std::string metrics_of(int port) {
 }
 
 double counter_of(int port, const std::string& name) {
-  const std::string text = metrics_of(port);
-  std::smatch found;
-  if (!std::regex_search(text, found, std::regex("\n" + name + R"((?:\{[^}]*\})? ([0-9.e+]+))"))) return 0;
-  return std::stod(found[1]);
+  const std::regex line_of_it(name + R"((?:\{[^}]*\})? (\S+))");
+  std::optional<double> sum;
+  std::istringstream lines(metrics_of(port));
+  for (std::string line; std::getline(lines, line);)
+    if (std::smatch match; std::regex_match(line, match, line_of_it)) sum = sum.value_or(0) + std::stod(match[1]);
+  if (!sum) throw Failure("/metrics has no " + name);
+  return *sum;
 }
 
 StageTimes stage_times_of(int port) {

@@ -21,7 +21,7 @@ struct StepHistogram {
 
 // What GET /metrics answers. Throws Failure.
 std::string metrics_of(int port);
-// The first value of one of them; 0 when there is none.
+// The sum of the values of one of them. Throws Failure when there is none.
 double counter_of(int port, const std::string& name);
 
 using StageTimes = std::map<std::string, StepHistogram>;  // by the name of the stage

@@ -11,8 +11,6 @@
 namespace tocsin::bench {
 namespace {
 
-constexpr int kConnections = 32;
-
 const std::string kFrame = R"lua(
 local lanes = 0
 function setup(thread)
@@ -30,15 +28,14 @@ end
 
 }  // namespace
 
-WrkReport run_wrk(int port, double seconds, const std::string& script) {
+WrkReport run_wrk(int port, double seconds, const std::string& script, int connections) {
   const MemoryFile file(kFrame + script);
   const std::string length = std::to_string(std::max(1L, std::lround(seconds)));
   std::cerr << "  wrk for " << length << " s\n";
   std::string output;
   try {
-    output =
-        output_of({"wrk", "-t", std::to_string(kWrkThreads), "-c", std::to_string(kConnections), "-d", length + "s",
-                   "--timeout", "20s", "-s", file.path(), "http://127.0.0.1:" + std::to_string(port) + "/"});
+    output = output_of({"wrk", "-t", std::to_string(kWrkThreads), "-c", std::to_string(connections), "-d", length + "s",
+                        "--timeout", "20s", "-s", file.path(), "http://127.0.0.1:" + std::to_string(port) + "/"});
   } catch (const Failure&) {
     throw Failure("wrk failed; is it installed? scripts/install --gate does it");
   }

@@ -16,8 +16,8 @@ struct WrkReport {
 
 inline constexpr int kWrkThreads = 2;
 
-// `script` is Lua; its requests go over 32 connections of two threads, for so many seconds. wrk calls its function
+// `script` is Lua; its requests go over `connections` of two threads, for so many seconds. wrk calls its function
 // request() in each thread, where the global `lane` is 1 or 2. Throws Failure: wrk is missing, or cannot connect.
-WrkReport run_wrk(int port, double seconds, const std::string& script);
+WrkReport run_wrk(int port, double seconds, const std::string& script, int connections = 32);
 
 }  // namespace tocsin::bench

@@ -220,18 +220,18 @@ class Changer(Caller):
 
 
 class Business(Caller):
-    """Does business by SQL: creates and cancels jobs, of whatever shards, in transactions with rows of its own that
-    name them. Some have keys and are asked for again, some transactions are rolled back."""
+    """Does business by SQL: creates, cancels and moves jobs, of whatever shards, in transactions with rows of its own
+    that name them. Some have keys and are asked for again, some transactions are rolled back."""
 
     number = 0
 
     def __init__(self, load, name):
         super().__init__(load, name)
-        self.orders = []  # (database, job_id) that may still be pending
+        self.orders = []  # (database, job_id, biz_id) that may still be pending
 
     def work(self):
-        self.random.choice([self.create_some, self.create_some, self.change_its_mind, self.ask_again,
-                            self.cancel_one])()
+        self.random.choice([self.create_some, self.create_some, self.create_some, self.change_its_mind, self.ask_again,
+                            self.cancel_one, self.cancel_key, self.move_one])()
         self.is_over.wait(self.load.pause_s)
 
     def run_sql(self, dsn, sql):
@@ -266,7 +266,7 @@ class Business(Caller):
         # A refusal in mid-flight (a shard that moves, a crash) is rolled back as a whole.
         self.told(began, answer, type, jobs, ids if answer == "ok" else None)
         if answer == "ok":
-            self.orders = (self.orders + [(dsn, job_id) for job_id in ids])[-100:]
+            self.orders = (self.orders + [(dsn, job_id, key) for job_id, (key, _) in zip(ids, jobs)])[-100:]
 
     def change_its_mind(self):
         """Nothing of a transaction that is rolled back may ever be seen: neither its jobs nor its cancels."""
@@ -286,10 +286,30 @@ class Business(Caller):
             (biz_id, at), = jobs
             self.run_sql(dsn, f"SELECT tocsin.create_job('noop', '{biz_id}', '{time_text(at)}', NULL, '{biz_id}')")
 
+    def cancel_key(self):
+        if not self.orders:
+            return
+        dsn, job_id, key = self.orders.pop(self.random.randrange(len(self.orders)))
+        began = time.time()
+        answer, lines = self.run_sql(dsn, f"SELECT job_id, replace(result, ' ', '_') FROM tocsin.cancel_jobs('{key}')")
+        results = [line.split("|") for line in lines] or [[job_id, "not_found"]]
+        for told, result in results if answer == "ok" else [[job_id, None]]:
+            self.history.write("cancel", b=began, t=time.time(), answer=answer, id=told, result=result)
+
+    def move_one(self):
+        if not self.orders:
+            return
+        dsn, job_id, _ = self.random.choice(self.orders)
+        began, at = time.time(), round(time.time() + self.random.uniform(0, 5), 3)
+        answer, lines = self.run_sql(dsn, f"SELECT tocsin.reschedule_job({job_id}, '{time_text(at)}')")
+        if answer == "ok" and lines != ["rescheduled"]:
+            answer = "refused"
+        self.history.write("move", b=began, t=time.time(), answer=answer, id=job_id, at=at)
+
     def cancel_one(self):
         if not self.orders:
             return
-        dsn, job_id = self.orders.pop(self.random.randrange(len(self.orders)))
+        dsn, job_id, _ = self.orders.pop(self.random.randrange(len(self.orders)))
         began = time.time()
         answer, lines = self.run_sql(dsn, f"SELECT tocsin.cancel_job({job_id})")
         result = lines[0] if answer == "ok" and lines else None

@@ -109,6 +109,33 @@ TEST_P(BulkContract, AnotherNodeGoesOnWhereTheFirstEnded) {
   EXPECT_EQ(must(db->bulks().keep(bulk.bulk_id, 2, 3, kLong))->changed, 3);
 }
 
+TEST_P(BulkContract, IsTakenOverByItsIdWhileNoNodeRunsIt) {
+  create({later("a"), later("b"), later("c")});
+  const Bulk other = start(all_of_type(BulkAction::cancel), 1, Duration(0));
+  const Bulk bulk = start(all_of_type(BulkAction::cancel), 1, kShort);
+  EXPECT_FALSE(must(db->bulks().take_over(4711, 2, kLong)));
+  let_pass(2 * kShort);
+  const auto taken_over = must(db->bulks().take_over(bulk.bulk_id, 2, kLong));
+  ASSERT_TRUE(taken_over);
+  EXPECT_EQ(taken_over->bulk_id, bulk.bulk_id);
+  EXPECT_FALSE(must(db->bulks().take_over(bulk.bulk_id, 3, kLong))) << "the second node runs it";
+  EXPECT_EQ(must(db->bulks().take_over(3, kLong))->bulk_id, other.bulk_id);
+}
+
+TEST_P(BulkContract, ChangesNothingMoreOnceItIsClosed) {
+  const auto jobs = create({later("a"), later("b"), later("c")});
+  const Bulk bulk = start(all_of_type(BulkAction::cancel));
+  EXPECT_EQ(must(db->bulks().run_batch(bulk, 2)).changed, 2);
+  EXPECT_EQ(must(db->bulks().close(bulk.bulk_id)), 2);
+  const BulkBatch later_batch = must(db->bulks().run_batch(bulk, 2));
+  EXPECT_EQ(later_batch.changed, 2);
+  EXPECT_TRUE(later_batch.is_done);
+  EXPECT_EQ(status(jobs[2]), JobStatus::pending);
+  const Bulk unstarted = start(all_of_type(BulkAction::cancel));
+  EXPECT_EQ(must(db->bulks().close(unstarted.bulk_id)), 0);
+  EXPECT_EQ(run(unstarted), 0);
+}
+
 TEST_P(BulkContract, EndsOnce) {
   Bulk bulk = start(all_of_type(BulkAction::cancel), 1, kShort);
   bulk.state = BulkState::failed;

@@ -37,7 +37,7 @@ TEST_P(StoreContract, CancelSaysWhatItFoundInOrder) {
   kill(jobs[3]);
   cancel(jobs[4]);
   const Ids asked = {unknown, jobs[3], jobs[2], jobs[1], jobs[0], jobs[4], no_shard};
-  const auto replies = must(db->desk().cancel(asked));
+  const auto replies = must(db->desk().cancel(asked, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), asked.size());
   using K = CancelReply::Kind;
   const std::vector<K> expected = {K::not_found, K::finished, K::finished, K::running,
@@ -81,7 +81,7 @@ TEST_P(StoreContract, CancelTwiceSaysFinished) {
 
 TEST_P(StoreContract, CancelOfAnIdGivenTwiceCancelsOnce) {
   const JobId id = create(later());
-  const auto replies = must(db->desk().cancel(Ids{id, id}));
+  const auto replies = must(db->desk().cancel(Ids{id, id}, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), 2u);
   EXPECT_EQ(replies[0].kind, CancelReply::Kind::cancelled);
   EXPECT_EQ(replies[1].kind, CancelReply::Kind::finished) << "exactly one is told that it cancelled the job";
@@ -93,11 +93,13 @@ TEST_P(StoreContract, CancelOfAnIdGivenTwiceCancelsOnce) {
 TEST_P(StoreContract, CancelOfALockedRowSaysSoAndSpoilsNoOtherAnswer) {
   const JobId id = create(later());
   db->lock(id);
-  const JobId other = create(later("order-2"));
-  const auto replies = must(db->desk().cancel(Ids{id, other}));
+  for (const LockWait wait : {LockWait::none, LockWait::some_seconds}) {
+    const JobId other = create(later("order-2"));
+    const auto replies = must(db->desk().cancel(Ids{id, other}, wait));
+    EXPECT_EQ(replies[0].kind, CancelReply::Kind::locked);
+    EXPECT_EQ(replies[1].kind, CancelReply::Kind::cancelled) << "one locked row spoils no other answer";
+  }
   db->unlock();
-  EXPECT_EQ(replies[0].kind, CancelReply::Kind::locked);
-  EXPECT_EQ(replies[1].kind, CancelReply::Kind::cancelled) << "one locked row spoils no other answer";
   EXPECT_EQ(find(id).status, JobStatus::pending);
 }
 
@@ -105,7 +107,7 @@ TEST_P(StoreContract, CancelTakesTenThousandJobsAtOnce) {
   std::vector<NewJob> wanted;
   for (int i = 0; i < 10'000; ++i) wanted.push_back(later("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
-  const auto replies = must(db->desk().cancel(jobs));
+  const auto replies = must(db->desk().cancel(jobs, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), 10'000u);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     ASSERT_EQ(replies[i].job_id, jobs[i]);
@@ -113,7 +115,9 @@ TEST_P(StoreContract, CancelTakesTenThousandJobsAtOnce) {
   }
 }
 
-TEST_P(StoreContract, CancelOfNothingIsNothing) { EXPECT_TRUE(must(db->desk().cancel({})).empty()); }
+TEST_P(StoreContract, CancelOfNothingIsNothing) {
+  EXPECT_TRUE(must(db->desk().cancel({}, LockWait::some_seconds)).empty());
+}
 
 TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
   NewJob foreign = later("same");

@@ -400,7 +400,8 @@ TEST_P(StoreContract, OnConflictWaitsForNobody) {
   NewJob replacing = keyed("k", in(kLong * 2));
   replacing.on_conflict = OnConflict::replace;
   db->lock(id);
-  for (const CreateMode mode : {CreateMode::all_or_nothing, CreateMode::each_by_itself, CreateMode::each_if_free}) {
+  for (const CreateMode mode :
+       {CreateMode::all_or_nothing, CreateMode::all_if_free, CreateMode::each_by_itself, CreateMode::each_if_free}) {
     const auto reply = db->desk().create({&replacing, 1}, mode);
     ASSERT_FALSE(reply.ok());
     EXPECT_EQ(reply.error().code, ErrorCode::conflict);

@@ -34,6 +34,7 @@ class FakeBusinessTransaction final : public Business {
   FakeDatabase::Transaction transaction_;
 };
 
+// Its data members are the database and its sessions, one of each kind.
 class FakeFixture final : public StoreFixture {
  public:
   FakeFixture() {
@@ -83,6 +84,10 @@ class FakeFixture final : public StoreFixture {
   void lock(JobId job) override { database_.lock(locked_ = job); }
   void unlock() override { database_.unlock(locked_); }
   void give_id(JobId finished, JobId id) override { database_.give_id(finished, id); }
+  void refuse(JobId job) override { database_.refuse(job); }
+  void refuse_nothing() override { database_.refuse_nothing(); }
+  void stop_standby() override { standby_ = database_.snapshot(); }
+  void fail_over() override { database_.restore(standby_); }
   void begin_ids_anew() override { database_.begin_ids_anew(); }
 
  private:
@@ -98,6 +103,7 @@ class FakeFixture final : public StoreFixture {
   FakeBusiness business_;
   FakeFunctionStore functions_{database_, business_};
   JobId locked_ = 0;
+  FakeDatabase::Snapshot standby_;
 };
 
 const auto kFake = testing::Values(StoreKind{"Fake", [] { return std::unique_ptr<StoreFixture>(new FakeFixture); }});

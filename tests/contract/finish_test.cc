@@ -1,4 +1,5 @@
 // JobStore: finish and mark_dead.
+#include "core/rfc3339.h"
 #include "support/contract/store_fixture.h"
 
 namespace tocsin {
@@ -60,6 +61,36 @@ TEST_P(StoreContract, FinishRetryMakesTheJobPendingAfterItsDelay) {
   ASSERT_EQ(job.errors.size(), 1u);
   EXPECT_EQ(job.errors[0].message, "503");
   EXPECT_TRUE(claim({id}).empty());
+}
+
+TEST_P(StoreContract, EveryAttemptHasItsStart) {
+  const JobId id = create(due());
+  const ClaimedJob first = claim_one(id);
+  EXPECT_EQ(first.job.last_started_at, first.job.gmt_modified);
+  EXPECT_EQ(finish({id, first.token, FinishKind::retry, Duration(0), "503"}), FinishReply::applied);
+  EXPECT_FALSE(find(id).last_started_at) << "none runs";
+  const ClaimedJob second = claim_and_expire(id);
+  const ClaimedJob third = claim_one(id);
+  EXPECT_EQ(find(id).last_started_at, third.job.gmt_modified);
+  EXPECT_EQ(finish({id, third.token, FinishKind::done, {}, ""}), FinishReply::applied);
+  const Job job = find(id);
+  EXPECT_EQ(job.started_at, first.job.started_at);
+  EXPECT_EQ(job.last_started_at, third.job.gmt_modified);
+  ASSERT_EQ(job.errors.size(), 2U);
+  EXPECT_EQ(job.errors[0].started_at, rfc3339(first.job.gmt_modified));
+  EXPECT_EQ(job.errors[1].started_at, rfc3339(second.job.gmt_modified)) << "its lease ended";
+}
+
+TEST_P(StoreContract, TheFirstAttemptOfADoneJobIsItsLast) {
+  const JobId id = create(due());
+  const ClaimedJob claimed = claim_one(id);
+  EXPECT_EQ(finish({id, claimed.token, FinishKind::done, {}, ""}), FinishReply::applied);
+  EXPECT_EQ(find(id).last_started_at, claimed.job.started_at);
+  const JobId dead = create(due());
+  const ClaimedJob failed = claim_one(dead);
+  EXPECT_EQ(finish({dead, failed.token, FinishKind::dead, {}, "410 Gone"}), FinishReply::applied);
+  EXPECT_FALSE(find(dead).last_started_at) << "its errors say so";
+  EXPECT_EQ(find(dead).errors.at(0).started_at, rfc3339(failed.job.gmt_modified));
 }
 
 TEST_P(StoreContract, FinishRetryWithoutDelayIsDueAgain) {

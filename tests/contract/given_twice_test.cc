@@ -1,5 +1,7 @@
 // Ids that two jobs have: after a restore, or after a failover that lost what a sequence had drawn.
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "support/contract/store_fixture.h"
 
@@ -13,20 +15,21 @@ class GivenTwice {
   explicit GivenTwice(ReportStore& reports) : reports_(reports) {}
 
   // Both jobs are there: the one that ended last has the id, the other says which id it had.
-  void expect_both_kept(const std::string& biz_id, JobId id, JobStatus status) {
+  void expect_both_kept(const std::string& biz_id, JobId id, JobStatus status, const std::set<JobId>& others = {}) {
     JobFilter filter;
     filter.biz_id = biz_id;
     filter.limit = 10;
     const auto jobs = reports_.list(filter);
     ASSERT_TRUE(jobs) << jobs.error().message;
-    ASSERT_EQ(jobs->size(), 2u);
+    ASSERT_EQ(jobs->size(), 2u + others.size());
     int with_id = 0;
     for (const Job& job : *jobs) {
+      if (others.contains(job.job_id)) continue;
       if (job.job_id == id) {
         ++with_id;
         EXPECT_EQ(job.status, status);
       } else {
-        EXPECT_EQ(job.status, JobStatus::dead);
+        EXPECT_EQ(job.status, status);
         ASSERT_FALSE(job.errors.empty());
         EXPECT_NE(job.errors.back().message.find(std::to_string(id)), std::string::npos) << job.errors.back().message;
         EXPECT_EQ(shard_of(job.job_id), shard_of(id));
@@ -63,6 +66,114 @@ TEST_P(StoreContract, AnIdGivenTwiceStopsNoBurial) {
   db->give_id(old, id);
   EXPECT_EQ(must(db->store().mark_dead(std::vector<JobId>{id})), 1);
   GivenTwice(db->reports()).expect_both_kept("twice", id, JobStatus::dead);
+}
+
+// Each verb that ends jobs ends one whose id a finished job of the same table has, and one beside it.
+TEST_P(StoreContract, AnIdGivenTwiceStopsNothingThatEndsJobs) {
+  make_perishable();
+  const auto lease = [&](JobId id) { return FinishRequest{id, claim_one(id).token, FinishKind::done, {}, ""}; };
+  struct Ending {
+    std::string name;
+    JobStatus status;
+    std::function<std::size_t(const std::vector<JobId>&)> end;  // how many ended
+  };
+  const std::vector<Ending> endings = {
+      {"fire", JobStatus::done, [&](const auto& ids) { return must(db->store().fire(seen(ids), "n")).size(); }},
+      {"fire due", JobStatus::done,
+       [&](const auto& ids) { return must(db->store().fire_due(lane_of(ids[0]), WallTime{}, 10, "n")).size(); }},
+      {"drop", JobStatus::dead,
+       [&](const auto& ids) {
+         let_pass(3 * kShort);
+         return static_cast<std::size_t>(must(db->store().drop_late(lane_of(ids[0]), db->now(), 10, 0, "n")));
+       }},
+      {"ack", JobStatus::done,
+       [&](const auto& ids) {
+         const std::vector<FinishRequest> acks{lease(ids[0]), lease(ids[1])};
+         const auto replies = must(db->desk().finish_leased(acks, "n"));
+         return static_cast<std::size_t>(std::ranges::count(replies, LeaseReply::applied));
+       }},
+      {"cancel", JobStatus::cancelled,
+       [&](const auto& ids) {
+         const auto replies = must(db->desk().cancel(ids, LockWait::some_seconds));
+         return static_cast<std::size_t>(std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind));
+       }},
+      {"cancel together", JobStatus::cancelled,
+       [&](const auto& ids) {
+         ChangeBatch batch;
+         batch.cancels = ids;
+         const auto replies = must(db->desk().change_together(batch)).cancels;
+         return static_cast<std::size_t>(std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind));
+       }},
+      {"cancel by key", JobStatus::cancelled, [&](const auto&) {
+         ChangeBatch batch;
+         batch.key_cancels = {{"cancel by key", {}}};
+         return must(db->desk().change_together(batch)).key_cancels.front().cancelled.size();
+       }}};
+  for (const Ending& ending : endings) {
+    SCOPED_TRACE(ending.name);
+    const JobId old = create(due(ending.name));
+    if (ending.status == JobStatus::dead)
+      kill(old);
+    else if (ending.status == JobStatus::done)
+      finish(lease(old));
+    else
+      cancel(old);
+    const JobId id = create(due(ending.name)), other = create(due(ending.name));
+    db->give_id(old, id);
+    EXPECT_EQ(ending.end({id, other}), 2u);
+    EXPECT_EQ(find(other).status, ending.status);
+    GivenTwice(db->reports()).expect_both_kept(ending.name, id, ending.status, {other});
+  }
+}
+
+// A call is all or nothing: one row that the store refuses refuses all of it.
+TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
+  make_perishable();
+  const auto jobs = create({due("same"), due("same"), due("same")});
+  const Lane lane = lane_of(jobs[0]);
+  const auto expect_invalid = [](const auto& reply) {
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, ErrorCode::invalid) << reply.error().message;
+  };
+  let_pass(3 * kShort);
+  db->refuse(jobs[0]);
+  expect_invalid(db->store().fire(seen(jobs), "n"));
+  expect_invalid(db->store().fire_due(lane, WallTime{}, 10, "n"));
+  expect_invalid(db->store().drop_late(lane, db->now(), 10, 0, "n"));
+  EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::pending, 3}}));
+  EXPECT_EQ(must(db->store().drop_late(lane, db->now(), 1, 1, "n")), 1) << "the one behind it";
+  const ClaimedJob refused = claim_one(jobs[0], kShort), other = claim_one(jobs[2]);
+  const std::vector<FinishRequest> outcomes = {{jobs[2], other.token, FinishKind::done, {}, ""},
+                                               {jobs[0], refused.token, FinishKind::done, {}, ""}};
+  expect_invalid(db->store().finish(outcomes, "n"));
+  EXPECT_EQ(find(jobs[2]).status, JobStatus::running);
+  db->refuse_nothing();
+  EXPECT_EQ(must(db->store().finish(outcomes, "n")).front(), FinishReply::applied);
+}
+
+// What a node still knows of a job that a failover has lost changes nothing of the job that has its id now.
+TEST_P(StoreContract, AnIdThatWasLostComesAgain) {
+  db->stop_standby();
+  const JobId lost = create(due());
+  const ClaimedJob claimed = claim_one(lost);
+  db->fail_over();
+  --created_;
+  NewJob another = due();
+  another.type_id = other_type_id;
+  const JobId id = create(another);
+  ASSERT_EQ(id, lost);
+  const FinishRequest outcome{lost, claimed.token, FinishKind::done, {}, ""};
+  EXPECT_EQ(finish(outcome), FinishReply::stale);
+  const std::vector<Candidate> remembered = {{lost, type_id, {}}};
+  const std::vector<Duration> ttr = {kLong};
+  EXPECT_TRUE(must(db->store().claim(remembered, ttr, ticket())).empty());
+  EXPECT_TRUE(must(db->store().fire(remembered, "node-a")).empty());
+  const ClaimedJob now = claim_one(id);
+  EXPECT_NE(now.token, claimed.token);
+  EXPECT_EQ(finish(outcome), FinishReply::stale);
+  const std::vector<Extension> extension = {{{lost, claimed.token}, kLong}};
+  EXPECT_EQ(must(db->desk().extend(extension)).front().kind, LeaseReply::stale);
+  EXPECT_EQ(find(id).status, JobStatus::running);
 }
 
 TEST_P(StoreContract, NewIdsLieBeyondAllThatAreStored) {

@@ -94,6 +94,7 @@ TEST_P(StoreContract, ExtendMovesTheEndOfTheLease) {
   EXPECT_LE(job.fire_at, db->now() + kLong);
   EXPECT_EQ(job.attempts, 1);
   EXPECT_EQ(job.status, JobStatus::running);
+  EXPECT_EQ(job.last_started_at, claimed.job.last_started_at) << "the attempt has not begun anew";
   db->wait_until(claimed.job.fire_at);
   EXPECT_TRUE(claim({id}).empty()) << "still leased";
   EXPECT_EQ(extend(*db, {id, claimed.token}, kShort), type_id) << "shorter is an extension, too";

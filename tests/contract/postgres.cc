@@ -141,13 +141,30 @@ class PostgresFixture final : public StoreFixture {
     pqxx::nontransaction(watch_).exec("UPDATE tocsin.job_history SET job_id = " + std::to_string(id) +
                                       " WHERE job_id = " + std::to_string(finished));
   }
-  void begin_ids_anew() override {
-    pqxx::nontransaction(watch_).exec("SELECT setval('tocsin.job_seq', 1)");
-    for (Session* session : {&session_, &other_session_, &desk_session_, &other_desk_session_}) session->disconnect();
+  void refuse(JobId job) override {
+    refuse_nothing();
+    pqxx::nontransaction(watch_).exec("ALTER TABLE tocsin.job_history ADD CONSTRAINT refused CHECK (job_id <> " +
+                                      std::to_string(job) + ")");
   }
+  void refuse_nothing() override {
+    pqxx::nontransaction(watch_).exec("ALTER TABLE tocsin.job_history DROP CONSTRAINT IF EXISTS refused");
+  }
+  void stop_standby() override {
+    standby_sequence_ = pqxx::nontransaction(watch_).exec1("SELECT nextval('tocsin.job_seq')")[0].as<std::int64_t>();
+  }
+  void fail_over() override {
+    database_.lose_jobs();
+    begin_ids_at(standby_sequence_);
+  }
+  void begin_ids_anew() override { begin_ids_at(1); }
 
  private:
   static constexpr int kLockTimeoutMs = 50;
+
+  void begin_ids_at(std::int64_t last) {
+    pqxx::nontransaction(watch_).exec("SELECT setval('tocsin.job_seq', " + std::to_string(last) + ")");
+    for (Session* session : {&session_, &other_session_, &desk_session_, &other_desk_session_}) session->disconnect();
+  }
 
   static PostgresDatabase& fresh() {
     static PostgresDatabase database;
@@ -181,6 +198,7 @@ class PostgresFixture final : public StoreFixture {
   PostgresDatabase& database_;
   SystemClock clock_;
   pqxx::connection watch_;
+  std::int64_t standby_sequence_ = 0;
   Session session_{config()}, other_session_{config()}, desk_session_{config()}, other_desk_session_{config()},
       report_session_{report_config()};
   PgJobStore store_{session_, clock_}, other_store_{other_session_, clock_};

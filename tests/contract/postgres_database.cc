@@ -51,13 +51,21 @@ PostgresDatabase::~PostgresDatabase() {
   }
 }
 
-void PostgresDatabase::empty() {
+void PostgresDatabase::lose_jobs() {
   pqxx::connection connection(url_);
   pqxx::work tx(connection);
-  for (const char* table :
-       {"job_live", "job_history", "job_count", "job_count_delta", "biz_type", "node", "permit", "outbox", "relayed",
-        "report_slot", "report_created_day", "report_delay_day", "report_death"})
+  for (const char* table : {"job_live", "job_history", "job_count", "job_count_delta", "outbox", "relayed",
+                            "report_slot", "report_created_day", "report_delay_day", "report_death"})
     tx.exec(std::string("DELETE FROM tocsin.") + table);
+  tx.commit();
+}
+
+void PostgresDatabase::empty() {
+  lose_jobs();
+  pqxx::connection connection(url_);
+  pqxx::work tx(connection);
+  for (const char* table : {"biz_type", "node", "permit"}) tx.exec(std::string("DELETE FROM tocsin.") + table);
+  tx.exec("ALTER TABLE tocsin.job_history DROP CONSTRAINT IF EXISTS refused");
   tx.exec("UPDATE tocsin.shard_map SET version = 0, owners = '{}'");
   tx.commit();
 }

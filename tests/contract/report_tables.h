@@ -74,7 +74,7 @@ class ReportTables : public testing::Test {
     finish(claim(retried), FinishRequest::Kind::release_claim);
     finish(claim(retried), FinishRequest::Kind::done);
     const JobId cancelled = create("c", std::chrono::hours(1));
-    must(desk.cancel({&cancelled, 1}));
+    must(desk.cancel({&cancelled, 1}, LockWait::some_seconds));
     const JobId dead = create("d");
     kill(dead, "order 4711 is broken");
     must(desk.retry_each({&dead, 1}));
@@ -84,7 +84,7 @@ class ReportTables : public testing::Test {
     const JobId late = create("e");
     database.query("UPDATE tocsin.job_live SET fire_at = fire_at - interval '2 hours' WHERE job_id = " +
                    std::to_string(late));
-    ASSERT_EQ(must(store.drop_late({shard_of(late), type_id}, WallTime::max(), 10, "node-a")), 1);
+    ASSERT_EQ(must(store.drop_late({shard_of(late), type_id}, WallTime::max(), 10, 0, "node-a")), 1);
     database.query("SELECT tocsin.cancel_job(tocsin.create_job('order.unpaid', 'f', now() + interval '1 day', NULL))");
     create("g", std::chrono::hours(1));
   }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "postgres/pg_job_desk.h"
+#include "postgres/pg_outbox.h"
 #include "support/process.h"
 #include "support/test_database.h"
 
@@ -65,7 +66,7 @@ TEST_F(SqlVerbs, ACopyOfAMovingShardIsNeitherCancelledNorRescheduled) {
   Session session{SessionConfig{database.url(), "test", 15'000, 50, false}};
   PgJobDesk desk(session, 16);
   const JobId ids[] = {id};
-  const auto by_id = desk.cancel(ids);
+  const auto by_id = desk.cancel(ids, LockWait::some_seconds);
   EXPECT_TRUE(!by_id || by_id->front().kind == CancelReply::Kind::locked);
   ChangeBatch batch;
   batch.cancels = {id};
@@ -199,6 +200,34 @@ TEST_F(SqlVerbs, WhatLivesInAnotherDatabaseIsRefusedOrWaitsInTheOutbox) {
   EXPECT_EQ(reschedule(entry, "'2042-01-01'"), "finished");
 }
 
+// It waited as long as its creator wanted it to: only the time since the new deadline is lateness.
+TEST_F(SqlVerbs, AnEntryWithADeadlineInThePastIsLateSinceItGotIt) {
+  const auto shard = static_cast<Shard>(database.number("SELECT tocsin.shard_of('o', 16)"));
+  database.query("SELECT tocsin.set_shards_here(array_remove(ARRAY(SELECT generate_series(0, 15)::smallint), " +
+                 std::to_string(shard) + "::smallint))");
+  const auto now = [&] {
+    return WallTime(Duration(database.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")));
+  };
+  const JobId past = create("o"), future = create("o");
+  const WallTime before = now();
+  for (const JobId id : {past, future}) EXPECT_EQ(reschedule(id, "'2020-01-01'"), "rescheduled");
+  EXPECT_EQ(reschedule(future, "'2041-01-01'"), "rescheduled");
+  const WallTime after = now();
+  database.query("SELECT tocsin.set_shards_here(ARRAY(SELECT generate_series(0, 15)::smallint))");
+
+  Session session(SessionConfig{.url = database.url()});
+  PgOutbox outbox(session);
+  const auto entries = outbox.claim(std::vector<Shard>{shard}, {}, 1, 10);
+  ASSERT_TRUE(entries) << entries.error().message;
+  ASSERT_EQ(entries->size(), 2U);
+  ASSERT_TRUE(PgIntake(session).take_over(1, after + PgIntake::kHandOver, *entries));
+  const auto jobs = PgJobDesk(session, 16).find(std::vector<JobId>{past, future});
+  ASSERT_TRUE(jobs && jobs->at(0) && jobs->at(1));
+  EXPECT_GE(jobs->at(0)->due_at(), before);
+  EXPECT_LE(jobs->at(0)->due_at(), after);
+  EXPECT_FALSE(jobs->at(1)->late_from);
+}
+
 // The id that create_job returned for an entry whose idempotency key another job had.
 TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsFoundByEveryVerb) {
   const auto job = create("o");
@@ -229,7 +258,7 @@ TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsFoundByEveryVerb) {
     EXPECT_EQ(each.job_id, job);
   }
   EXPECT_EQ(cancelled, 1);
-  const auto many = desk.cancel(ids);
+  const auto many = desk.cancel(ids, LockWait::some_seconds);
   ASSERT_TRUE(many);
   EXPECT_EQ(many->front().kind, CancelReply::Kind::finished);
   EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0][0].as<std::string>(), "finished");

@@ -19,6 +19,15 @@ void StoreContract::TearDown() {
   EXPECT_EQ(db->report_disagreement(), "");
 }
 
+void StoreContract::make_perishable() {
+  BizType type;
+  type.name = "order.unpaid";
+  type.handler_kind = "noop";
+  type.handler_json = R"({"kind":"noop"})";
+  type.drop_older_than = std::chrono::milliseconds(1);
+  must(db->types().put(type));
+}
+
 NewJob StoreContract::due(const std::string& biz_id) const {
   NewJob job;
   job.biz_id = biz_id;
@@ -110,7 +119,7 @@ FinishReply StoreContract::finish(const FinishRequest& request) {
 }
 
 CancelReply StoreContract::cancel(JobId job) {
-  const auto replies = must(db->desk().cancel({&job, 1}));
+  const auto replies = must(db->desk().cancel({&job, 1}, LockWait::some_seconds));
   if (replies.size() != 1) throw std::runtime_error("one reply per id");
   return replies[0];
 }

@@ -148,7 +148,48 @@ TEST_P(StoreContract, TogetherAKeyWithAPastNamesTheNewestAndSaysThatThereAreMore
   EXPECT_TRUE(std::ranges::is_sorted(reply.finished, std::greater()));
 }
 
+// The jobs of another type do not hide what there is of a type: the answer says that it is not all.
+TEST_P(StoreContract, TogetherAKeyOfOneTypeIsNotAnsweredFromThePastOfAnother) {
+  NewJob foreign = later("key");
+  foreign.type_id = other_type_id;
+  ChangeBatch of_type;
+  of_type.key_cancels = {{"key", type_id}};
+  const JobId old = create(later("key"));
+  cancel(old);
+  create(std::vector<NewJob>(JobDesk::kMostNamed, foreign));
+  must(db->desk().cancel_all("key", other_type_id));
+  const KeyCancelReply ended = must(db->desk().change_together(of_type)).key_cancels.front();
+  EXPECT_TRUE(ended.cancelled.empty());
+  EXPECT_TRUE(ended.finished.empty());
+  EXPECT_TRUE(ended.has_more_finished) << old << " is behind those of the other type";
+
+  create(std::vector<NewJob>(JobDesk::kMostOfOneKeyTogether, foreign));
+  const JobId last = create(later("key"));
+  const KeyCancelReply live = must(db->desk().change_together(of_type)).key_cancels.front();
+  EXPECT_TRUE(live.is_too_many);
+  EXPECT_TRUE(live.cancelled.empty() && live.running.empty() && live.locked.empty());
+  EXPECT_EQ(find(last).status, JobStatus::pending);
+  EXPECT_EQ(must(db->desk().cancel_all("key", type_id)).jobs.front().kind, CancelKind::cancelled);
+  EXPECT_EQ(find(last).status, JobStatus::cancelled);
+}
+
+TEST_P(StoreContract, TogetherAKeyNamesAllThatHasEndedUpToItsBound) {
+  const JobIds past = create(std::vector<NewJob>(JobDesk::kMostNamed, later("past")));
+  must(db->desk().cancel_all("past", std::nullopt));
+  ChangeBatch batch;
+  batch.key_cancels = {{"past", type_id}};
+  const KeyCancelReply reply = must(db->desk().change_together(batch)).key_cancels.front();
+  EXPECT_EQ(reply.finished.size(), JobDesk::kMostNamed);
+  EXPECT_FALSE(reply.has_more_finished);
+}
+
 // find and list_keys -----------------------------------------------------------------------------------------------
+
+JobIds ids(const KeyList& list) {
+  JobIds all;
+  for (const Job& job : list.jobs) all.push_back(job.job_id);
+  return all;
+}
 
 TEST_P(StoreContract, FindAnswersManyIdsInTheirOrder) {
   const JobIds jobs = create({later("a"), later("b"), due("c")});
@@ -176,19 +217,36 @@ TEST_P(StoreContract, ListKeysGivesEachKeyItsNewestJobs) {
   const std::vector<KeyQuery> queries = {{"a", {}, {}, 10},      {"b", {}, {}, 10}, {"nobody", {}, {}, 10},
                                          {"a", type_id, {}, 10}, {"a", {}, {}, 2},  {"a", {}, jobs[3], 10}};
   const auto lists = must(db->desk().list_keys(queries));
-  const auto ids = [](const std::vector<Job>& list) {
-    JobIds all;
-    for (const Job& job : list) all.push_back(job.job_id);
-    return all;
-  };
   ASSERT_EQ(lists.size(), queries.size());
   EXPECT_EQ(ids(lists[0]), (JobIds{jobs[4], jobs[3], jobs[2], jobs[0]}));
   EXPECT_EQ(ids(lists[1]), JobIds{jobs[1]});
-  EXPECT_TRUE(lists[2].empty());
+  EXPECT_TRUE(lists[2].jobs.empty());
   EXPECT_EQ(ids(lists[3]), (JobIds{jobs[4], jobs[2], jobs[0]}));
   EXPECT_EQ(ids(lists[4]), (JobIds{jobs[4], jobs[3]}));
   EXPECT_EQ(ids(lists[5]), (JobIds{jobs[2], jobs[0]}));
-  EXPECT_EQ(lists[0][2].status, JobStatus::cancelled);
+  EXPECT_EQ(lists[0].jobs[2].status, JobStatus::cancelled);
+  for (const KeyList& list : lists) EXPECT_FALSE(list.unread_below);
+}
+
+TEST_P(StoreContract, ListKeysOfATypeReadsABoundedPartOfTheKeyAndSaysWhereItEnds) {
+  NewJob foreign = later("key");
+  foreign.type_id = other_type_id;
+  const JobId old = create(later("key"));
+  const JobIds between = create(std::vector<NewJob>(JobDesk::kMostReadOfKey, foreign));
+  must(db->desk().cancel_all("key", other_type_id));
+  const JobIds newest = create({later("key"), later("key")});
+  // Of the newest 1,000 two have the type, and 998 the other one.
+  const std::vector<KeyQuery> queries = {
+      {"key", type_id, {}, 10}, {"key", type_id, {}, 2}, {"key", type_id, between[1], 10}, {"key", {}, {}, 10}};
+  const auto lists = must(db->desk().list_keys(queries));
+  EXPECT_EQ(ids(lists[0]), (JobIds{newest[1], newest[0]}));
+  EXPECT_EQ(lists[0].unread_below, between[2]);
+  EXPECT_EQ(ids(lists[1]), (JobIds{newest[1], newest[0]}));
+  EXPECT_FALSE(lists[1].unread_below) << "the limit ended it";
+  EXPECT_EQ(ids(lists[2]), JobIds{old});
+  EXPECT_FALSE(lists[2].unread_below);
+  EXPECT_EQ(lists[3].jobs.size(), 10u);
+  EXPECT_FALSE(lists[3].unread_below);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What the browser tests stand on: a private PostgreSQL, nodes that are started and ended, and a browser that notes
 // whatever a page does that it should not.
+import assert from 'node:assert/strict';
 import {execFileSync, spawn} from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -11,8 +12,10 @@ const require = createRequire(process.env.TOCSIN_NPM + '/');
 const {chromium} = require('playwright-core');
 export const axeSource = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const folder = path.join(process.env.TOCSIN_TEST_DIR, 'browser');
-const postgres = (verb) => execFileSync(process.env.TOCSIN_POSTGRES_SH, [verb, folder], {encoding: 'utf8'}).trim();
+// A PostgreSQL by its name.
+const postgres = (verb, name = 'browser', options = '') => execFileSync(process.env.TOCSIN_POSTGRES_SH, [verb, path.join(process.env.TOCSIN_TEST_DIR, name)],
+  {encoding: 'utf8', env: {...process.env, TOCSIN_PG_OPTIONS: `${process.env.TOCSIN_PG_OPTIONS || ''} ${options}`}}).trim();
+export const tocsin = (...words) => execFileSync(process.env.TOCSIN_BINARY, words, {encoding: 'utf8', stdio: 'pipe'});
 
 export const kTokens = {admin: 'admin-token-1234567', producer: 'producer-token-12345', viewer: 'viewer-token-1234567'};
 
@@ -39,8 +42,8 @@ export class Node {
   }
 
   async start() {
-    const {tokens, more = []} = this.options;
-    const args = ['serve', '--database', this.stand.database, '--listen', `127.0.0.1:${this.port}`, '--allow-webhook', '127.0.0.0/8', ...more];
+    const {tokens, more = [], databases = [this.stand.database]} = this.options;
+    const args = ['serve', ...databases.flatMap((url) => ['--database', url]), '--listen', `127.0.0.1:${this.port}`, '--allow-webhook', '127.0.0.0/8', ...more];
     if (tokens) {
       const file = path.join(process.env.TOCSIN_TEST_DIR, `tokens-${this.port}.toml`);
       fs.writeFileSync(file, Object.entries(tokens).map(([role, token]) => `[[token]]\nname = "${role}-name"\nrole = "${role}"\ntoken = "${token}"\n`).join('\n'));
@@ -73,9 +76,12 @@ export class Node {
   }
 }
 
-/** A page that counts what must not happen: errors, violations of the policy, requests to other hosts. */
+/**
+ * A page that notes what must not happen: errors, violations of the policy, requests to other hosts. end() throws if any did.
+ * options: width, scheme, zone (of the browser), token, mayRefuse (failed requests are no offence).
+ */
 export async function openPage(stand, options = {}) {
-  const context = await stand.browser.newContext({viewport: {width: options.width || 1280, height: 900}, colorScheme: options.scheme || 'light', reducedMotion: 'reduce'});
+  const context = await stand.browser.newContext({viewport: {width: options.width || 1280, height: 900}, colorScheme: options.scheme || 'light', timezoneId: options.zone, reducedMotion: 'reduce'});
   // While the page is written: its files as they are in this folder, without a build.
   const files = process.env.TOCSIN_PAGE_FILES;
   if (files) {
@@ -98,7 +104,11 @@ export async function openPage(stand, options = {}) {
   await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`)));
   if (options.token) await page.addInitScript((token) => { if (!sessionStorage.getItem('tocsin.token')) sessionStorage.setItem('tocsin.token', token); }, options.token);
   await page.addInitScript(() => { if (!localStorage.getItem('tocsin.refresh')) localStorage.setItem('tocsin.refresh', '2'); });
-  return Object.assign(page, {offences, end: () => context.close()});
+  const end = async () => {
+    await context.close();
+    assert.deepEqual(offences, []);
+  };
+  return Object.assign(page, {offences, end});
 }
 
 /** Answers below /prefix/ what `target` answers below /. */
@@ -118,11 +128,19 @@ export async function prefixProxy(target, prefix) {
 export class Stand {
   async start() {
     this.database = postgres('start');
-    execFileSync(process.env.TOCSIN_BINARY, ['migrate', '--database', this.database], {stdio: 'pipe'});
+    tocsin('migrate', '--database', this.database);
     this.browser = await chromium.launch({executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu']});
     this.nodes = [];
+    this.more = []; // names of further servers
     return this;
   }
+
+  /** The URL of a further server, which lets shards move. */
+  server(name) {
+    if (!this.more.includes(name)) this.more.push(name);
+    return postgres('start', name, '-c wal_level=logical');
+  }
+  stopServer(name) { postgres('stop-immediate', name); }
 
   async node(options = {}) {
     const node = new Node(this, await freePort(), options);
@@ -130,8 +148,8 @@ export class Stand {
     return node.start();
   }
 
-  sql(text) {
-    return execFileSync('psql', ['-XAtq', '-d', this.database, '-c', text], {encoding: 'utf8'}).trim();
+  sql(text, database = this.database) {
+    return execFileSync('psql', ['-XAtq', '-d', database, '-c', text], {encoding: 'utf8'}).trim();
   }
   stopDatabase() { postgres('stop-immediate'); }
   startDatabase() { postgres('start'); }
@@ -139,8 +157,10 @@ export class Stand {
   async end() {
     if (this.browser) await this.browser.close();
     for (const node of this.nodes || []) node.process.kill('SIGKILL');
-    try {
-      postgres('remove');
-    } catch { /* it never came up */ }
+    for (const name of ['browser', ...(this.more || [])]) {
+      try {
+        postgres('remove', name);
+      } catch { /* it never came up */ }
+    }
   }
 }

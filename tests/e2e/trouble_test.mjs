@@ -22,7 +22,6 @@ export async function AsksForATokenOnceAndKeepsItInTheTab(stand) {
   assert.equal(kept[0], kTokens.viewer);
   assert.ok(!kept[1].includes(kTokens.viewer));
   assert.equal(kept[2], '');
-  assert.deepEqual(page.offences, []);
   await page.end();
 }
 
@@ -36,7 +35,6 @@ export async function AnExpiredTokenIsAskedForAgain(stand) {
   await node.start();
   await page.getByText('The token was refused').waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.getItem('tocsin.token')), null);
-  assert.deepEqual(page.offences.filter((text) => !text.includes('ERR_')), []);
   await page.end();
 }
 
@@ -53,7 +51,6 @@ export async function ANodeThatDiesLeavesWhatWasShown(stand) {
   assert.deepEqual(await findings(page), []);
   await node.start();
   await page.getByText('Connection lost.').waitFor({state: 'hidden'});
-  assert.deepEqual(page.offences, []);
   await page.end();
 }
 
@@ -126,10 +123,12 @@ export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
   try {
     await page.getByText('This node cannot do its work.').waitFor({timeout: 40_000});
     await page.getByText('Start the database or repair the connection to it.').first().waitFor();
-    for (const [screen, scheme] of [['overview', 'dark'], ['types', 'light'], ['jobs', 'dark'], ['dead', 'light'], ['calendar', 'dark'], ['cluster', 'light'], ['reports', 'dark']]) {
-      await page.emulateMedia({colorScheme: scheme});
+    for (const screen of ['overview', 'types', 'types&type=order.unpaid', 'jobs', 'job&id=1', 'dead', 'calendar', 'cluster', 'reports']) {
       await visit(page, `${node.url}?screen=${screen}`);
-      assert.deepEqual(await findings(page), [], `${screen}, ${scheme}`);
+      for (const scheme of ['light', 'dark']) {
+        await page.emulateMedia({colorScheme: scheme});
+        assert.deepEqual(await findings(page), [], `${screen}, ${scheme}`);
+      }
       assert.doesNotMatch(await page.locator('main').innerText(), /undefined|NaN/);
     }
   } finally {
@@ -137,6 +136,5 @@ export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
   }
   await visit(page, node.url);
   await page.getByText('This node cannot do its work.').waitFor({state: 'hidden', timeout: 40_000});
-  assert.deepEqual(page.offences, []);
   await page.end();
 }

@@ -117,6 +117,27 @@ TEST_F(Bulks, StopAtOnceWithDefiniteNumbers) {
   EXPECT_EQ(ended["changed"].get<std::int64_t>() + ended["missed"].get<std::int64_t>(), 100);
 }
 
+TEST_F(Bulks, OneThatWaitsForItsTurnIsStoppedAtOnce) {
+  put_noop();
+  put_type("other", {{"handler", {{"kind", "noop"}}}});
+  create_jobs("noop", 100);
+  create_jobs("other", 3);
+  const Reply slow =
+      rest().post("/v1/bulk", {{"action", "cancel"}, {"filter", {{"biz_type", "noop"}}}, {"rate_per_s", 1}});
+  ASSERT_EQ(slow.status, 202) << slow.text;
+  const Reply waiting = rest().post("/v1/bulk", {{"action", "cancel"}, {"filter", {{"biz_type", "other"}}}});
+  ASSERT_EQ(waiting.status, 202) << waiting.text;
+  const Json ended = rest().post("/v1/bulk/" + waiting.body["bulk_id"].get<std::string>() + "/stop").body;
+  EXPECT_EQ(ended["state"], "stopped") << ended;
+  EXPECT_EQ(ended["matched"], 3) << ended;
+  EXPECT_EQ(ended["changed"], 0) << ended;
+  EXPECT_EQ(ended["missed"], 3) << ended;
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'other' AND status = 'pending'"), 3);
+  const std::string id = slow.body["bulk_id"];
+  EXPECT_EQ(rest().post("/v1/bulk/" + id + "/stop").status, 200);
+  EXPECT_EQ(wait_for(id)["state"], "stopped");
+}
+
 class AuditedNode : public ::testing::Test {
  protected:
   static std::string tokens() {

@@ -38,5 +38,16 @@ TEST_F(GivenTwiceTest, TheNextNodeDrawsIdsBeyondThem) {
   EXPECT_GT(std::stoll(create("hook", 0)), std::stoll(id));
 }
 
+// As after a promotion: callers of create_job draw without a node, so housekeeping raises the sequence.
+TEST_F(GivenTwiceTest, ANewConnectionOfHousekeepingRaisesTheSequence) {
+  put_noop();
+  const auto id = std::stoll(create("noop", 3'600'000));
+  database.query("SELECT setval('tocsin.job_seq', 1)");
+  database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tocsin housekeeping' AND "
+      "datname = current_database()");
+  EXPECT_TRUE(eventually([&] { return database.number("SELECT last_value FROM tocsin.job_seq") > id >> 10; }));
+}
+
 }  // namespace
 }  // namespace tocsin

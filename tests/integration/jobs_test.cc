@@ -1,4 +1,8 @@
 // What becomes of jobs, from a caller's REST call to the outcome.
+#include <atomic>
+#include <mutex>
+#include <thread>
+
 #include "integration/live_node.h"
 
 namespace tocsin {
@@ -105,6 +109,28 @@ TEST_F(Jobs, MovedEarlierFireThen) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
 }
 
+TEST_F(Jobs, ChangedBySqlFireThenOrNever) {
+  put_type("order.unpaid", {{"handler", receiver.handler()}});
+  const std::string cancelled = create({{"biz_type", "order.unpaid"}, {"biz_id", "paid"}, {"delay_ms", 1500}});
+  const std::string later = create("order.unpaid", 1500);
+  const std::string near = create("order.unpaid", 4000), far = create("order.unpaid", 3'600'000);
+  EXPECT_EQ(database.query("SELECT result FROM tocsin.cancel_jobs('paid')")[0][0].as<std::string>(), "cancelled");
+  const auto move = [&](const std::string& id, const std::string& delay) {
+    const auto moved = database.query("SELECT tocsin.reschedule_job(" + id + ", now() + interval '" + delay + "')");
+    EXPECT_EQ(moved[0][0].as<std::string>(), "rescheduled");
+  };
+  move(later, "2 s");
+  for (const std::string& id : {near, far}) {
+    move(id, "100 ms");
+    ASSERT_TRUE(becomes(id, "done"));
+    EXPECT_LT(job(id)["lateness_ms"].get<double>(), 3000) << "not at its old time";
+  }
+  ASSERT_TRUE(becomes(later, "done"));
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
+  EXPECT_EQ(receiver.count(), 3U);
+  EXPECT_EQ(status(cancelled), "cancelled");
+}
+
 TEST_F(Jobs, LatenessIsTheSameInEveryAnswer) {
   put_noop();
   put_type("order.unpaid", {{"handler", receiver.handler()}});
@@ -137,6 +163,26 @@ TEST_F(Jobs, MovedLaterFireOnceAndThen) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
   EXPECT_EQ(receiver.count(), 1U);
   EXPECT_EQ(job(id)["attempts"], 1);
+}
+
+// Their cancels share statements. A caller that returns goods to the stock on 200 must not do it twice.
+TEST_F(Jobs, OfManyCancelsAtTheSameTimeOneIsTold) {
+  put_noop();
+  for (int round = 0; round < 5; ++round) {
+    const std::string id = create("noop", 3'600'000);
+    std::atomic<int> told{0}, finished{0};
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&, port = node().port()] {
+        const Reply reply = Rest(port).post("/v1/jobs/" + id + "/cancel");
+        told += reply.status == 200;
+        finished += reply.status == 409 && reply.body["result"] == "finished";
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(finished, 7);
+  }
 }
 
 TEST_F(Jobs, RunNowFiresAtOnceAndKeepsItsDeadline) {
@@ -189,6 +235,51 @@ TEST_F(Jobs, LockedByAnIdleTransactionDelayNobodyElse) {
   EXPECT_LT(database.number("SELECT max(lateness_ms)::bigint FROM tocsin.job"), 5000) << "the others did not wait";
   lock.reset();
   EXPECT_TRUE(becomes(ids[50], "done"));
+}
+
+// Two lists are read at a time, and 64 wait; what keeps promises has threads of its own.
+TEST_F(Jobs, SlowListsHoldUpNoPromise) {
+  constexpr int kLists = 70, kTaken = 2 + 64;
+  put_noop();
+  put_type("ticket", {{"handler", {{"kind", "pull"}}}, {"ttr_ms", 600'000}});
+  const std::string moved = create("noop", 3'600'000), cancelled = create("noop", 3'600'000);
+  create("ticket", 0);
+  const Json leased = rest().post("/v1/types/ticket/lease", {{"max", 1}, {"wait_ms", 30'000}}).body["items"][0];
+  pqxx::connection business(database.url());
+  auto lock = std::make_unique<pqxx::work>(business);
+  lock->exec("LOCK TABLE tocsin.job_history_done IN ACCESS EXCLUSIVE MODE");
+  std::mutex mutex;
+  std::vector<Reply> answers;
+  const auto answered = [&] {
+    const std::scoped_lock guard(mutex);
+    return static_cast<int>(answers.size());
+  };
+  std::vector<std::jthread> callers;
+  for (int i = 1; i <= kLists; ++i) {
+    callers.emplace_back([&, i, port = node().port()] {
+      const Reply reply = Rest(port).get("/v1/jobs?status=done&limit=" + std::to_string(i));
+      const std::scoped_lock guard(mutex);
+      answers.push_back(reply);
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return answered() == kLists - kTaken; }, std::chrono::seconds(20)));
+  const Json batch{{"jobs", Json::array({{{"biz_type", "noop"}, {"biz_id", "b"}, {"delay_ms", 3'600'000}}})}};
+  EXPECT_EQ(rest().post("/v1/jobs/batch", batch).status, 201);
+  EXPECT_EQ(rest().post("/v1/jobs/" + moved + "/reschedule", {{"delay_ms", 7'200'000}}).status, 200);
+  EXPECT_EQ(rest().post("/v1/jobs/" + cancelled + "/cancel").status, 200);
+  const Json item{{"job_id", leased["job_id"]}, {"lease_token", leased["lease_token"]}};
+  const Reply extended = rest().post("/v1/leases/extend", {{"items", Json::array({item})}, {"ttr_ms", 600'000}});
+  EXPECT_EQ(extended.body["items"][0]["result"], "ok") << extended.text;
+  EXPECT_LT(answered(), kLists / 2) << "the promises waited for the lists";
+  lock.reset();
+  callers.clear();
+  int refused = 0;
+  for (const Reply& reply : answers) {
+    if (reply.status != 429) continue;
+    ++refused;
+    EXPECT_EQ(reply.body["detail"], "Too much is waiting for the database.") << reply.text;
+  }
+  EXPECT_EQ(refused, kLists - kTaken);
 }
 
 TEST_F(Jobs, OfAPausedTypeWaitUntilItResumes) {

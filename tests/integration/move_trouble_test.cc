@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <optional>
 #include <regex>
 
@@ -266,10 +267,13 @@ TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
   // The target; and a command that dies with it and is rolled back.
   LogicalCluster& source = is_at_b ? b : c;
   LogicalCluster& target = is_at_b ? c : b;
+  // The writer holds the switch: the move is still under way when the target dies.
+  auto writer = std::make_unique<Open>(source.url(), "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
   const auto mover = command({"--to", is_at_b ? "c" : "b"});
   ASSERT_TRUE(eventually([&] { return says(*mover, kSomeCopied) || !mover->is_running(); }));
   target.crash();
   kill(*mover);
+  writer.reset();
   target.start();
   const auto abort = command({"--abort"});
   EXPECT_EQ(abort->wait(std::chrono::seconds(120)), 0) << abort->out() << abort->err();
@@ -335,6 +339,90 @@ TEST(MoveTrouble, WhatIsRefusedSaysWhyAtOnceAndLeavesNothing) {
   EXPECT_NE(elsewhere.err.find("another database"), std::string::npos) << elsewhere.err;
   EXPECT_EQ(two.leftovers(), 0U);
   EXPECT_EQ(two.move(1, "b").exit_code, 0);
+}
+
+// Two databases of a server that asks the role of movers for its password, as security.md wants them.
+class MoverRole : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    execute(server_.url(), "CREATE DATABASE second");
+    owner_.install();
+    {
+      const auto node = owner_.node();
+      put(node->rest(), "noop");
+      create(node->rest(), "noop", key_of(1, 1), 3'600'000);
+    }
+    const std::filesystem::path folder = std::filesystem::path(required_env("TOCSIN_POSTGRES_SH")).parent_path();
+    for (const std::string& url : {owner_.a, owner_.b}) {
+      Process psql(
+          {"/usr/bin/env", "psql", "-qX", "-v", "mover=small_mover", "-f", (folder / "roles.sql").string(), url});
+      ASSERT_EQ(psql.wait(), 0) << psql.err();
+    }
+    execute(owner_.a, "ALTER ROLE small_mover LOGIN PASSWORD 'sesame'");
+    // As its administrator would: both files belong to the server's user.
+    const std::string folder_of_server = text_of(owner_.a, "SHOW data_directory");
+    passfile_ = folder_of_server + "/mover.pass";
+    execute(owner_.a, "COPY (VALUES ('*:*:*:small_mover:sesame')) TO PROGRAM 'umask 077; cat > " + passfile_ + "'");
+    execute(owner_.a,
+            "COPY (VALUES ('host all small_mover all scram-sha-256'), ('host all all all trust'), ('local all all "
+            "trust')) TO PROGRAM 'cat > " +
+                folder_of_server + "/pg_hba.conf'");
+    execute(owner_.a, "SELECT pg_reload_conf()");
+    ASSERT_TRUE(eventually([&] { return is_refused(as_mover(owner_.a, "small_mover")); }));
+  }
+
+  static std::string as_mover(std::string url, const std::string& login) {
+    const auto user = url.find("://") + 3;
+    return url.replace(user, url.find('@') - user, login);
+  }
+  static bool is_refused(const std::string& url) {
+    try {
+      pqxx::connection connection(url);
+    } catch (const pqxx::broken_connection&) {
+      return true;
+    }
+    return false;
+  }
+  // What the target's server connects with; the move must not end before it was read.
+  std::string subscription() const {
+    std::string found;
+    EXPECT_TRUE(eventually([&] {
+      found = text_of(owner_.b, "SELECT subconninfo FROM pg_subscription");
+      return !found.empty();
+    }));
+    return found;
+  }
+
+  LogicalCluster server_;
+  const Two owner_{server_.url(), url_of(server_.url(), "second")};
+  const Two two_{as_mover(owner_.a, "small_mover:sesame"), as_mover(owner_.b, "small_mover:sesame")};
+  std::string passfile_;
+};
+
+TEST_F(MoverRole, ThePasswordOfTheSourceStaysOutOfTheCatalog) {
+  auto writer = std::make_unique<Open>(owner_.a, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
+  const auto mover = two_.begin({"1", "--to", "b", "--source-passfile", passfile_});
+  const std::string stored = subscription();
+  EXPECT_EQ(stored.find("sesame"), std::string::npos) << stored;
+  EXPECT_NE(stored.find(passfile_), std::string::npos) << stored;
+  EXPECT_TRUE(eventually([&] { return says(*mover, kSomeCopied); })) << "the server reads the file: " << mover->err();
+  EXPECT_FALSE(says(*mover, "password"));
+  writer.reset();
+  EXPECT_EQ(mover->wait(std::chrono::seconds(60)), 0) << mover->out() << mover->err();
+  EXPECT_EQ(owner_.rows_of(owner_.b, 1), 1U);
+  EXPECT_EQ(owner_.leftovers(), 0U);
+}
+
+TEST_F(MoverRole, APasswordThatIsInTheCatalogIsNamed) {
+  auto writer = std::make_unique<Open>(owner_.a, "LOCK TABLE tocsin.job_live IN ROW EXCLUSIVE MODE");
+  const auto mover = two_.begin({"1", "--to", "b"});
+  EXPECT_NE(subscription().find("sesame"), std::string::npos);
+  EXPECT_TRUE(says(*mover, "the password of a is in the catalog of b until the move ends")) << mover->out();
+  EXPECT_FALSE(says(*mover, "sesame"));
+  kill(*mover);
+  writer.reset();
+  EXPECT_EQ(two_.abort(1).exit_code, 0);
+  EXPECT_EQ(owner_.leftovers(), 0U);
 }
 
 TEST(MoveTrouble, AServerWithoutAFreeWorkerIsNamedWithItsSetting) {

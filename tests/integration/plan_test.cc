@@ -2,32 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <regex>
 #include <set>
 
-#include "postgres/pg_report_store.h"
-#include "postgres/queries.h"
-#include "postgres/session.h"
-#include "postgres/sql_text.h"
-#include "support/process.h"
-#include "support/test_database.h"
-#include "tocsin/shard.h"
+#include "integration/plans.h"
 
 namespace tocsin {
 namespace {
 
-struct Statement {
-  std::string name;
-  std::string sql;
-  std::string arguments;
-  std::vector<std::string> indexes;  // ends of the names of all indexes that it uses
-};
-
-constexpr Shard kShard = 3;
-
-std::vector<Statement> hot_statements() {
-  const std::string table = sql::live_table(sql::live_table_of(kShard)), live = sql::kLive;
+std::vector<PlannedStatement> hot_statements() {
+  const std::string table = sql::live_table(sql::live_table_of(kPlannedShard)), live = sql::kLive;
   const std::string shards = "'{3,3,5}'", jobs = "'{1027,2051,1029}'", numbers = "'{1,2,3}'";
   const std::string created =
       "'{9999363,9999365}', '{3,5}', '{1,1}', '{\"2040-01-01 00:00:00+00\",NULL}', '{NULL,1000}', '{16,16}', '{a,b}', "
@@ -66,7 +50,7 @@ std::vector<Statement> hot_statements() {
        "'{3,3}', '{1027,2051}', 'n', '{1,1}'",
        {"_id"}},
       {"fire_due", sql::over("fire_due", table), "3, 1, '-infinity', 'infinity', 500, 'n'", {"_due", "_id"}},
-      {"drop_late", sql::over("drop_late", table), "3, 1, now(), 500, 'n'", {"_due", "_id"}},
+      {"drop_late", sql::over("drop_late", table), "3, 1, now(), 500, 'n', 0", {"_due", "_id"}},
       {"claimed_with", sql::over("claimed_with", live), shards + ", " + jobs + ", 7", {"_id"}},
       {"claimed_with of a lane", sql::over("claimed_with_lane", table), "3, 1, 7", {"_due"}},
       {"finish",
@@ -97,7 +81,7 @@ std::vector<Statement> hot_statements() {
       {"find_by_key",
        sql::statement("find_by_key"),
        "'{1027,1029}', '{3,5}', '{1,1}', '{a,b}', '{k,k}', '{x,x}', '{NULL,NULL}', '{NULL,NULL}'",
-       {"_key", "_biz"}},
+       {"_key"}},
       {"update_existing",
        sql::statement("update_existing"),
        shards + ", " + jobs +
@@ -127,49 +111,12 @@ std::vector<Statement> hot_statements() {
       {"find_live", sql::statement("find_live"), shards + ", " + jobs, {"_id"}},
       {"list_keys",
        sql::statement("list_keys"),
-       "'{3,5}', '{a,b}', '{NULL,1}', '{9223372036854775807,4096}', '{101,11}'",
+       "'{3,5}', '{a,b}', '{NULL,1}', '{9223372036854775807,4096}', '{101,11}', '{101,1000}'",
        {"_biz"}},
   };
 }
 
-// Tables as a session of the engine finds them, in three states of knowledge.
-class Plans : public ::testing::Test {
- protected:
-  enum class Statistics { empty, none, stale, fresh };
-
-  void SetUp() override {
-    for (int table = 0; table < sql::kLiveTables; ++table) {
-      database.query("ALTER TABLE " + sql::live_table(table) + " SET (autovacuum_enabled = off)");
-    }
-  }
-  void fill(int rows = 40'000) {
-    database.query(
-        "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
-        "max_attempts, biz_id)"
-        " SELECT n * 1024 + n % 16, t, t, now(), now(), 1 + n % 3, n % 16, 16, 'key-' || n"
-        " FROM (SELECT n, now() + (n - " +
-        std::to_string(rows / 2) + ") * interval '1 second' AS t FROM generate_series(1, " + std::to_string(rows) +
-        ") n) x");
-  }
-  void prepare(Statistics statistics, int rows = 40'000) {
-    database.query("TRUNCATE tocsin.job_live");
-    if (statistics == Statistics::stale) database.query("ANALYZE");
-    if (statistics == Statistics::empty) return;  // as a node finds them that plans before the first job comes
-    fill(rows);
-    if (statistics == Statistics::fresh) database.query("ANALYZE");
-  }
-  std::unique_ptr<pqxx::connection> connect(const std::string& more = "") const {
-    SessionConfig config;
-    config.url = database.url();
-    auto connection = std::make_unique<pqxx::connection>(*connection_string(config));
-    if (!more.empty()) pqxx::nontransaction(*connection).exec(more);
-    return connection;
-  }
-
-  TestDatabase database{16};  // two shards per table
-};
-
-std::string explain(pqxx::connection& connection, const Statement& statement) {
+std::string explain(pqxx::connection& connection, const PlannedStatement& statement) {
   pqxx::work tx(connection);
   tx.exec("PREPARE hot AS " + statement.sql);
   std::string plan;
@@ -180,7 +127,7 @@ std::string explain(pqxx::connection& connection, const Statement& statement) {
 }
 
 // Every access to a job table is by an index whose name ends as one of those meant.
-void expect_indexes(const std::string& plan, const Statement& statement, const std::string& where) {
+void expect_indexes(const std::string& plan, const PlannedStatement& statement, const std::string& where) {
   EXPECT_EQ(plan.find("Seq Scan on job_"), std::string::npos) << where << plan;
   EXPECT_EQ(plan.find("Bitmap"), std::string::npos) << where << plan;
   EXPECT_EQ(plan.find("Hash Join"), std::string::npos) << where << plan;
@@ -208,7 +155,7 @@ TEST_F(Plans, UseTheIndexMeantWhateverTheStatistics) {
     prepare(statistics);
     for (const char* mode : {"force_generic_plan", "force_custom_plan"}) {
       auto connection = connect(std::string("SET plan_cache_mode = ") + mode);
-      for (const Statement& statement : hot_statements()) {
+      for (const PlannedStatement& statement : hot_statements()) {
         expect_indexes(explain(*connection, statement), statement, statement.name + ", " + state + ", " + mode + ":\n");
       }
     }
@@ -218,8 +165,9 @@ TEST_F(Plans, UseTheIndexMeantWhateverTheStatistics) {
 TEST_F(Plans, AStatementOverOneTableTouchesNoOther) {
   prepare(Statistics::fresh);
   auto connection = connect();
-  for (const Statement& statement : hot_statements()) {
-    const bool is_over_one = statement.sql.find(sql::live_table(sql::live_table_of(kShard))) != std::string::npos;
+  for (const PlannedStatement& statement : hot_statements()) {
+    const bool is_over_one =
+        statement.sql.find(sql::live_table(sql::live_table_of(kPlannedShard))) != std::string::npos;
     if (!is_over_one || statement.name.starts_with("scan")) continue;  // a scan asks for the size of all due indexes
     const std::string plan = explain(*connection, statement);
     for (const int other : {0, 5}) {
@@ -231,7 +179,7 @@ TEST_F(Plans, AStatementOverOneTableTouchesNoOther) {
 TEST_F(Plans, LanesAreBoundedByTimeInTheIndexNotBehindIt) {
   prepare(Statistics::fresh);
   auto connection = connect();
-  for (const Statement& statement : hot_statements()) {
+  for (const PlannedStatement& statement : hot_statements()) {
     const bool is_lane = statement.name == "claim_due" || statement.name == "fire_due";
     const bool is_from_the_beginning = statement.name == "drop_late";
     if (!is_lane && !is_from_the_beginning && statement.name != "scan") continue;
@@ -281,72 +229,6 @@ TEST_F(Plans, FunctionsOfHotStatementsAreInlined) {
     EXPECT_EQ(plan.find(std::string(name) + "("), std::string::npos) << name << " in " << plan;
 }
 
-// A day on which much has finished and nothing was analyzed yet, as every midnight begins one.
-TEST_F(Plans, AKeyCostsWhatItsOwnJobsDoWhateverHasFinishedToday) {
-  database.query(
-      "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, "
-      "shard, status, attempts, max_attempts, biz_id) SELECT n * 1024 + n % 16, now(), now(), now(), now(), now(), 1, "
-      "n % 16, 2, 1, 16, 'past-' || n % 5000 FROM generate_series(1, 20000) n");
-  const std::vector<Statement> statements = {
-      {"list_keys", sql::statement("list_keys"), "'{3}', '{past-7}', '{NULL}', '{9223372036854775807}', '{3}'", {}},
-      {"state of keys", sql::statement("state_of_keys"), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
-      {"cancel keys together", sql::statement("cancel_keys_together"), "'{3}', '{past-7}', '{NULL}', 100, 3", {}},
-      {"find_by_key",
-       sql::statement("find_by_key"),
-       "'{1027}', '{3}', '{1}', '{past-7}', '{k}', '{x}', '{NULL}', '{NULL}'",
-       {}}};
-  for (const bool is_analyzed : {false, true}) {
-    if (is_analyzed) database.query("ANALYZE");
-    for (const char* mode : {"force_generic_plan", "force_custom_plan"}) {
-      auto connection = connect(std::string("SET plan_cache_mode = ") + mode);
-      for (const Statement& statement : statements) {
-        pqxx::work tx(*connection);
-        tx.exec("PREPARE hot AS " + statement.sql);
-        const auto rows =
-            tx.exec("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE hot(" +
-                    statement.arguments + ")");
-        const std::string plan = rows[0][0].as<std::string>();
-        const auto at = plan.find("\"Shared Hit Blocks\": ");
-        ASSERT_NE(at, std::string::npos);
-        EXPECT_LT(std::stoi(plan.substr(at + 21)), 200) << statement.name << ", " << mode << "\n" << plan;
-        tx.exec("DEALLOCATE hot");
-      }
-    }
-  }
-}
-
-// The newest jobs of a common type come from the end of the index, also on a day without statistics.
-TEST_F(Plans, AListOfACommonTypeReadsAboutAsManyRowsAsItShows) {
-  database.query(
-      "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, type_id, "
-      "shard, status, attempts, max_attempts, biz_id) SELECT n * 1024 + n % 16, now(), now(), now(), now(), now(), 1, "
-      "n % 16, 2, 1, 16, 'past-' || n FROM generate_series(1, 50000) n");
-  for (const bool is_analyzed : {false, true}) {
-    if (is_analyzed) database.query("ANALYZE");
-    database.query("SELECT pg_stat_reset()");
-    {
-      SessionConfig config{database.url(), "tocsin lists"};
-      config.has_pinned_plans = false;
-      Session session(config);
-      PgReportStore reports(session, 8);
-      JobFilter filter;
-      filter.type_id = 1;
-      filter.status = JobStatus::done;
-      filter.limit = 100;
-      const auto jobs = reports.list(filter);
-      ASSERT_TRUE(jobs) << jobs.error().message;
-      EXPECT_EQ(jobs->size(), 100U);
-    }
-    // A session has told what it read when it is gone.
-    EXPECT_TRUE(eventually([&] {
-      return database.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tocsin lists'") == 0;
-    }));
-    EXPECT_LT(database.number("SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM "
-                              "pg_stat_user_tables WHERE relname LIKE 'job_history_done_%'"),
-              1000);
-  }
-}
-
 TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
   const std::vector<std::string> settings{"hashjoin", "mergejoin", "hashagg", "material", "sort"};
   // A small table tempts the planner to read it first and to ask for the locked rows again for every row it reads.
@@ -354,8 +236,8 @@ TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
     prepare(statistics, 2400);
     auto connection =
         connect("SET enable_seqscan = on; SET enable_bitmapscan = on; SET plan_cache_mode = force_custom_plan");
-    connection->prepare("claim_due", sql::over("claim_due", sql::live_table(sql::live_table_of(kShard))));
-    connection->prepare("fire_due", sql::over("fire_due", sql::live_table(sql::live_table_of(kShard))));
+    connection->prepare("claim_due", sql::over("claim_due", sql::live_table(sql::live_table_of(kPlannedShard))));
+    connection->prepare("fire_due", sql::over("fire_due", sql::live_table(sql::live_table_of(kPlannedShard))));
     for (unsigned bits = 0; bits < 1U << settings.size(); ++bits) {
       pqxx::work tx(*connection);
       std::string set;

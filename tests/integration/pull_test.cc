@@ -211,6 +211,38 @@ TEST_F(Pull, AcksOfLockedRowsHoldUpNoOtherCall) {
   EXPECT_EQ(count("done"), static_cast<int>(kLocked));
 }
 
+// Batches and cancels of many jobs wait for other transactions, but not on the threads that everything else needs.
+TEST_F(Pull, BatchesWithHeldKeysHoldUpNoOtherCall) {
+  put_pull("ticket", {{"ttr_ms", 600'000}});
+  create_many("ticket", 1, 0);
+  const Json leased = lease_one();
+  pqxx::connection business(database.url());
+  auto open = std::make_unique<pqxx::work>(business);
+  open->exec("SELECT tocsin.create_job('ticket', 'held', clock_timestamp() + interval '1 hour', NULL, 'k')");
+  std::atomic<int> answered{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&, i, port = node().port()] {
+      Json jobs = Json::array();
+      for (const std::string& key : {std::string("held"), "free" + std::to_string(i)})
+        jobs.push_back({{"biz_type", "ticket"}, {"biz_id", key}, {"idempotency_key", "k"}, {"delay_ms", 3'600'000}});
+      const std::string partial = i % 2 == 0 ? "" : "?partial=true";
+      EXPECT_EQ(Rest(port).post("/v1/jobs/batch" + partial, {{"jobs", jobs}}).status, 201);
+      ++answered;
+    });
+  }
+  const std::string waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  EXPECT_TRUE(eventually([&] { return database.number(waiting) == 4; })) << "all four at the same time";
+  Json nack = named(leased);
+  nack["delay_ms"] = 3'600'000;
+  EXPECT_EQ(settle("nack", nack), "ok");
+  create_many("ticket", 2, 3'600'000);
+  EXPECT_EQ(answered, 0) << "nack and batch waited for the key";
+  open.reset();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE idempotency_key = 'k'"), 5) << "each once";
+}
+
 TEST_F(Pull, ALeaseThatHasEndedIsStaleAlsoWhenNobodyTookTheJob) {
   put_pull("ticket", {{"max_attempts", 1}});
   const std::string id = create("ticket", 0);

@@ -65,6 +65,12 @@ TEST_F(Roles, AreEnoughForAWholeLife) {
       eventually([&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status = 'done'") == 2; }));
   EXPECT_EQ(database.number("SELECT count(*) FROM shop.seen"), 1);
   EXPECT_EQ(refusal("small_shop", "SELECT tocsin.cancel_job(1024)"), "");
+  pqxx::connection reader(url_of("small_reader"));
+  EXPECT_TRUE(eventually([&] {
+    return pqxx::nontransaction(reader)
+               .exec1("SELECT coalesce(sum(done), 0)::bigint FROM tocsin.report_day")[0]
+               .as<std::int64_t>() == 2;
+  })) << "reports are read by the reporter";
   EXPECT_EQ(node.stop(), 0);
 }
 
@@ -87,6 +93,9 @@ TEST_F(Roles, HaveNoMoreThanTheyNeed) {
     EXPECT_DENIED(role, "SELECT tocsin.freeze_shard(0::smallint)");
   }
   EXPECT_DENIED("small_reader", "SELECT tocsin.cancel_job(1024)");
+  for (const char* view : {"report_hour", "report_day", "report_lateness", "report_duration", "report_slo",
+                           "report_dead", "report_outcome", "report_delay", "horizon", "backlog", "audit"})
+    EXPECT_EQ(refusal("small_reader", std::string("SELECT * FROM tocsin.") + view), "");
   EXPECT_DENIED("small_shop", "SET ROLE tocsin_handler");
 }
 

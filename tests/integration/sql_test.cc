@@ -105,13 +105,16 @@ TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
 // The xmin watermark tells by transaction ids how old a row can be that is still to come. So the id comes before the
 // clock that a row's time is read from, and before anything that may wait.
 TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
+  const std::string moved = create("noop", 3'600'000);
   pqxx::work open(*shop);
+  open.exec1("SELECT FROM tocsin.job_live WHERE job_id = " + moved + " FOR UPDATE");
   const std::string id = create_job(open, "held", "1 hour", "'key-1'");
   open.exec0("INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (4711, 1, now(), now())");
   const std::string calls[] = {
       "SELECT tocsin.create_job('noop', 'held', now() + '1 hour', NULL, 'key-1')",
+      "SELECT tocsin.reschedule_job(" + moved + ", now() + '2 hours')",
       "SELECT tocsin.take_over(1::smallint, now() + '1 minute', '{4711}', '{1}', '{1}', '{f}', ARRAY[now()], "
-      "ARRAY[now()], '{held}', '{NULL}', '{NULL}', '{NULL}')"};
+      "ARRAY[now()], '{NULL}', '{held}', '{NULL}', '{NULL}', '{NULL}')"};
   std::vector<std::thread> callers;
   for (const std::string& call : calls) {
     callers.emplace_back([this, &call] {
@@ -128,7 +131,7 @@ TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
     Rest(node().port())
         .post("/v1/jobs", {{"biz_type", "noop"}, {"biz_id", "held"}, {"delay_ms", 1000}, {"idempotency_key", "key-1"}});
   });
-  for (const char* who : {"take_over(", "create_job(", "CASE WHEN pg_current_xact_id()"}) {
+  for (const char* who : {"take_over(", "create_job(", "reschedule_job(", "CASE WHEN pg_current_xact_id()"}) {
     pqxx::result waiting;
     EXPECT_TRUE(eventually([&] {
       waiting = database.query(
@@ -143,6 +146,29 @@ TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
   }
   open.abort();
   for (std::thread& caller : callers) caller.join();
+}
+
+// As behind CREATE INDEX: the whole table is locked.
+TEST_F(Sql, ACreateThatWaitsForATableHasItsTransactionId) {
+  pqxx::work open(*shop);
+  open.exec0("LOCK TABLE tocsin.job_live IN SHARE MODE");
+  std::thread caller([this] {
+    pqxx::connection connection(database.url());
+    pqxx::work tx(connection);
+    create_job(tx, "o-1", "1 hour");
+    tx.commit();
+  });
+  pqxx::result waiting;
+  EXPECT_TRUE(eventually([&] {
+    waiting = database.query(
+        "SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, "
+        "'create_job(') > 0");
+    return !waiting.empty();
+  }));
+  EXPECT_TRUE(!waiting.empty() && waiting[0][0].as<bool>());
+  open.abort();
+  caller.join();
+  EXPECT_EQ(count("pending"), 1);
 }
 
 TEST_F(Sql, WrongInputIsRefusedByName) {

@@ -1,7 +1,10 @@
-// Preloaded into a program: its monotonic clock runs TOCSIN_DRIFT_PPM millionths faster than the machine's. The times
-// that its condition variables wait for are translated back, so that waits end on time by its own clock.
+// Preloaded into a program: its monotonic clock runs TOCSIN_DRIFT_PPM millionths faster than the machine's, and its
+// real-time clock is set forward by TOCSIN_STEP_MS and back again, once in TOCSIN_STEP_EVERY_MS: at the same moments in
+// all processes. The times that its condition variables wait for are translated back, so that waits end on time by its
+// own clock.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include <cstdint>
@@ -48,11 +51,33 @@ const Drift& drift() {
   return its;
 }
 
+// How far the real-time clock is ahead now, in nanoseconds.
+std::int64_t step() {
+  const auto setting = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return (text ? std::strtoll(text, nullptr, 10) : 0) * 1'000'000;
+  };
+  static const std::int64_t size = setting("TOCSIN_STEP_MS"), every = setting("TOCSIN_STEP_EVERY_MS");
+  if (size == 0 || every == 0) return 0;
+  timespec now{};
+  machine_time(CLOCK_MONOTONIC, &now);
+  return nanoseconds(now) / every % 2 * size;
+}
+
 }  // namespace
 
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const int failed = machine_time(clock, time);
   if (failed == 0 && clock == CLOCK_MONOTONIC) *time = time_of(drift().of_program(nanoseconds(*time)));
+  if (failed == 0 && clock == CLOCK_REALTIME) *time = time_of(nanoseconds(*time) + step());
+  return failed;
+}
+
+// PostgreSQL reads this one.
+extern "C" int gettimeofday(timeval* time, void*) noexcept {
+  timespec now{};
+  const int failed = clock_gettime(CLOCK_REALTIME, &now);
+  *time = {now.tv_sec, now.tv_nsec / 1000};
   return failed;
 }
 

@@ -121,6 +121,7 @@ void Callers::run_business() {
     if (const JobId other = known_.empty() ? 0 : any_known();
         other != 0 && world_.databases.of(other).id == database.id) {
       cancelled = transaction.cancel(other, database.data.now());
+      world_.checker.on_locked(other);
       world_.scheduler.sleep(up_to(world_.random, 100 * kMillisecond));
     }
     if (world_.random.below(3) == 0 || !transaction.commit()) return;
@@ -182,7 +183,8 @@ void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
   std::map<DatabaseId, std::vector<JobId>> batches;
   for (const JobId job : jobs) batches[world_.databases.of(job).id].push_back(job);
   for (const auto& [database_id, batch] : batches)
-    note_cancelled(ask(database_id, session, [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids); }));
+    note_cancelled(ask(database_id, session,
+                       [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids, LockWait::none); }));
 }
 
 void Callers::note_cancelled(const Result<std::vector<CancelReply>>& replies) {

@@ -35,6 +35,7 @@ void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& chan
                                     std::to_string(job.max_attempts) + " token " + std::to_string(change.token) +
                                     " fire_at " + in_ms(job.fire_at - change.db_now));
   ++changes_;
+  overtaken_.erase(job.job_id);
   Watched& its = watched_[static_cast<std::size_t>(database_id)];
   its.high = std::max(its.high, change.db_now);
   if (databases_.of(job.job_id).id != database_id)
@@ -67,6 +68,10 @@ void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& chan
       !keys_.emplace(job.biz_id, job.type_id, *job.idempotency_key).second)
     fail("key", "a second job under the same key: " + std::to_string(job.job_id));
   if (change.kind == Kind::created) record.came = scheduler_.now();
+  if (change.kind == Kind::created && lost_ids_.erase(job.job_id) > 0) {
+    ids_come_again_.insert(job.job_id);
+    ++losses_.ids;
+  }
   if (change.kind != Kind::claimed) return;
   Attempt attempt;
   attempt.job = job.job_id;
@@ -269,7 +274,9 @@ void Checker::on_cancel_reply(const CancelReply& reply) {
   trace_.line(scheduler_.now(), "caller hears cancel " + std::to_string(static_cast<int>(reply.kind)) + " for " + name);
   const auto found = records_.find(reply.job_id);
   if (reply.kind == CancelReply::Kind::not_found) {
-    if (found != records_.end()) fail("I3", name + " exists, the cancel did not find it");
+    // Of the lost job, perhaps, when no other one had its id yet.
+    if (found != records_.end() && !ids_come_again_.contains(reply.job_id))
+      fail("I3", name + " exists, the cancel did not find it");
     return;
   }
   if (reply.kind != CancelReply::Kind::cancelled) return;
@@ -310,7 +317,9 @@ void Checker::check_overdue() {
 void Checker::check_claim_is_held(const std::string& name, const Attempt& attempt) {
   constexpr Duration kLong = std::chrono::seconds(1);
   const auto waits_since = [&](MonoTime time) { return scheduler_.now() - std::max(time, *faults_ended_); };
-  if (attempt.answer && waits_since(attempt.answered) > kLong)
+  // A refused outcome is given up when its lease is over.
+  const bool is_given_up = refused_.contains(attempt.job) && scheduler_.now() >= attempt.lease_end;
+  if (attempt.answer && !is_given_up && waits_since(attempt.answered) > kLong)
     fail("live", name + ": its handler has answered and nobody wrote it down");
   const bool is_trusted =
       scheduler_.now() < attempt.lease_end - kLong && attempt.clock_steps == watched(attempt.job).clock_steps;

@@ -10,7 +10,7 @@
 //   wake  a permit that one engine of a node lets go is taken at once by another
 //   limit     never more of a type run in the cluster than max_running, nor start faster than its rates
 //   pause     nothing of a paused type starts                   late  what is too late by its type never runs
-//   fair      a due job that nothing limits starts before so many jobs of other types that became due after it
+//   fair      a due job that is within its limits starts before so many jobs of other types that became due after it
 //   lease     an ack, nack or extension counts while its lease holds, and then only; its answer says which
 //
 // Where a standby that lacks the last commits takes over, the record goes back as well, and what callers had been told
@@ -23,6 +23,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ports/biz_type.h"
@@ -41,6 +42,7 @@ struct Losses {
   std::int64_t cancelled = 0;  // jobs that are there again, although their cancel was acknowledged
   std::int64_t outcomes = 0;   // jobs that had ended, and will run again
   std::int64_t claims = 0;     // jobs that were running, and are free again
+  std::int64_t ids = 0;        // new jobs that have the id of one that is gone
 };
 
 // The data members are what each promise has to remember. Thread: owner only.
@@ -63,6 +65,7 @@ class Checker {
   void on_created(JobId job);                      // a caller was told so
   void on_cancel_reply(const CancelReply& reply);  // likewise
   void on_clock_step(DatabaseId database_id);
+  void on_refusal(JobId job) { refused_.insert(job); }  // for a while nothing that ends it is written
   // The standby of a database hears no more.
   void on_standby_lags(DatabaseId database_id);
   // And takes over. Returns the jobs whose claims are gone with what it had not heard.
@@ -77,6 +80,18 @@ class Checker {
   void expect_within(JobId job, Duration bound) { calm_bounds_[job] = bound; }
   // From now on at most so many jobs of other types in its database that became due after this one may start before it.
   void expect_before(JobId job, std::size_t others) { may_overtake_[job] = others; }
+  // Times without an outage: what failed before is mended from `from` on.
+  struct Quiet {
+    MonoTime from;
+    std::size_t on_their_way = 0;  // jobs: two batches of each claimer
+    std::size_t batch = 0;         // jobs of a batch, at most
+    bool has_slots = false;        // of running jobs, so many that some are free
+    bool is_one_engine = false;    // so all permits and rates are its own
+  };
+  void quiet_begins(const Quiet& quiet) { quiet_ = quiet; }
+  void quiet_ends() { quiet_.reset(), overtaken_.clear(), rated_.clear(); }
+  void on_hinted(JobId job);                            // a node was told of it and keeps it in memory
+  void on_locked(JobId job) { overtaken_.erase(job); }  // another transaction holds the row
   // Called now and then after faults_ended().
   void check_overdue();
   // The end: the world is at rest.
@@ -136,6 +151,19 @@ class Checker {
     std::uint64_t standby_at = 0;
   };
 
+  // The live jobs of one type in one database.
+  struct Queue {
+    JobId oldest = 0;
+    WallTime due = WallTime::max();  // the oldest
+    bool is_running = false;         // one of them
+    std::set<Shard> shards;          // with due ones
+  };
+  struct Overtaken {  // by jobs that became due later
+    std::size_t jobs = 0, shards = 1;
+    std::set<TypeId> types;
+    std::set<int> kinds;  // and its own
+  };
+
   Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).id)]; }
   void shake_control() { ++control_shocks_, control_shaken_ = scheduler_.now(); }
   void begin(const std::string& node, const ClaimedJob& claimed, bool is_leased);
@@ -151,6 +179,9 @@ class Checker {
   void check_calm(const FakeDatabase::Change& change, const Record& before);
   void check_flow(const FakeDatabase::Change& change, const Record& before);
   void check_fairness(const FakeDatabase::Change& change, const Record& before);
+  void check_turns(const FakeDatabase::Change& change, const Record& before);
+  void read_queues(const SimDatabase& database, WallTime db_now);
+  bool may_start(const BizType& type, const Queue& queue, WallTime db_now);
   void check_rate(const BizType& type, double rate, std::deque<MonoTime>& starts, const char* what);
   void check_running(const BizType& type);
 
@@ -165,6 +196,11 @@ class Checker {
   std::set<std::tuple<std::string, TypeId, std::string>> keys_;
   std::map<JobId, Duration> calm_bounds_;
   std::map<JobId, std::size_t> may_overtake_;  // of jobs that have not started
+  std::optional<Quiet> quiet_;
+  std::map<TypeId, Queue> queues_;                       // of one database
+  std::pair<DatabaseId, WallTime> queues_read_{-1, {}};  // which, and when
+  std::map<JobId, Overtaken> overtaken_;                 // likewise
+  std::map<TypeId, std::deque<MonoTime>> rated_;         // starts of the last second, of types with a rate
   std::optional<MonoTime> faults_ended_;
   std::optional<Duration> overdue_bound_;
   bool is_calm_ = false;
@@ -179,6 +215,7 @@ class Checker {
   };
   std::deque<Released> released_;  // due again in the past
   Losses losses_;
+  std::set<JobId> lost_ids_, ids_come_again_, refused_;
   std::map<TypeId, BizType> types_;
   std::map<TypeId, MonoTime> paused_at_;
   Duration hold_{0};

@@ -10,6 +10,7 @@ constexpr Duration kLookahead = std::chrono::seconds(5);
 
 void Checker::on_types(const std::vector<BizType>& types, Duration hold) {
   hold_ = hold;
+  overtaken_.clear();  // jobs of a type that is paused leave memory
   for (const BizType& type : types) {
     if (type.paused && !types_[type.type_id].paused) paused_at_[type.type_id] = scheduler_.now();
     types_[type.type_id] = type;
@@ -76,18 +77,6 @@ void Checker::check_flow(const FakeDatabase::Change& change, const Record& befor
     check_rate(type, *type.catch_up_rate_per_s, caught_up_[type.type_id], "catch_up.rate_per_s");
   if (is_calm_ && type.is_paused(change.db_now) && scheduler_.now() > paused_at_[type.type_id] + kSoon / 10)
     fail("pause", name + " starts while its type is paused");
-}
-
-void Checker::check_fairness(const FakeDatabase::Change& change, const Record& before) {
-  if (change.kind != Kind::claimed && change.kind != Kind::fired) return;
-  may_overtake_.erase(change.job.job_id);
-  for (auto& [job, left] : may_overtake_) {
-    const Job& waiting = records_.at(job).row;
-    const bool is_overtaken = waiting.type_id != change.job.type_id && before.row.fire_at > waiting.fire_at &&
-                              databases_.of(job).id == databases_.of(change.job.job_id).id;
-    if (is_overtaken && left-- == 0)
-      return fail("fair", "job " + std::to_string(job) + " waits while jobs of another type start that were due later");
-  }
 }
 
 }  // namespace tocsin

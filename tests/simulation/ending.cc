@@ -11,9 +11,8 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMostEvents = 4'000'000;
 // Without faults, from the time of a job to its claim. Most of it is room for jobs that come together.
 constexpr Duration kOnTime = 100ms;
-// From the death of a node to the first scan of its shards by another; and until all that stay have their part.
+// From the death of a node to the first scan of its shards by another.
 const Duration kTakeover = ClusterConfig{}.timeout + 2s;
-const Duration kBalanced = 2 * ClusterConfig{}.timeout + 2s;
 // From the moment that a node reaches a database no more to the first scan of its shards there by another.
 const Duration kUnreached = ClusterConfig{}.out_of_reach() + 3s;
 
@@ -71,7 +70,7 @@ void Ending::check_at_rest() {
 
 // Until every node has its part of the shards.
 void Ending::settle() {
-  if (world_.is_shared) world_.pass(kBalanced);
+  if (world_.is_shared) world_.pass(world_.balanced_within());
 }
 
 void Ending::calm_down() {
@@ -82,6 +81,7 @@ void Ending::calm_down() {
   const auto& members = world_.databases.control().data.members;
   const auto map = members.map().version;
   world_.checker.calm_begins();
+  world_.begin_quiet(0s);
   callers.probe(10, kOnTime, world_.longest_scan_interval());
   for (int i = 0; i < 3; ++i)
     world_.scheduler.after(world_.up_to(4s), [&] {
@@ -163,7 +163,11 @@ void Ending::crowd_out() {
   const std::size_t others = 2 * world_.config.claim_batch * kClaimers * world_.nodes.size() + crowd.size() - 1;
   const auto create_others = [&] {
     for (const BizType& type : world_.types) {
-      if (crowd.contains(type.type_id) || type.is_limited() || type.is_pull()) continue;
+      if (crowd.contains(type.type_id) || type.is_pull()) continue;
+      if (type.is_limited()) {  // beside no other job it is within its limits: the checker knows its bound
+        world_.callers->create_at(1005ms, type.type_id);
+        continue;
+      }
       if (has_slow && !type.is_instant() && world_.config.max_running < kEnoughSlots) continue;
       world_.checker.expect_before(world_.callers->create_at(1005ms, type.type_id), others);
       if (crowd.size() > 1) world_.checker.expect_before(world_.callers->create_at(1015ms, type.type_id), others);
@@ -186,6 +190,7 @@ void Ending::lose_one_database() {
   SimDatabase& lost = world_.any_database();
   const auto& members = world_.databases.control().data.members;
   const auto map = members.map().version;
+  world_.checker.quiet_ends();
   world_.callers->rush(6, {}, lost.id);
   world_.pass(world_.up_to(20ms));
   world_.trace.line(world_.scheduler.now(), lost.name() + " is away");
@@ -206,6 +211,7 @@ void Ending::lose_one_database() {
 // Where it still reaches a database, both scan.
 void Ending::cut_one_off() {
   if (!world_.is_shared || world_.nodes.size() == 1) return;
+  world_.checker.quiet_ends();
   world_.any_node().cut_off(0, world_.scheduler.now() + 16s);
   world_.pass(kTakeover);
   world_.callers->probe(8, kOnTime, world_.longest_scan_interval());
@@ -219,6 +225,7 @@ void Ending::cut_one_off() {
 // time again, and when it reaches it again there is nothing to mend.
 void Ending::cut_one_off_elsewhere() {
   if (!world_.is_shared || world_.nodes.size() == 1 || world_.databases.size() == 1) return;
+  world_.checker.quiet_ends();
   SimNode& node = world_.any_node();
   const auto database_id = static_cast<DatabaseId>(1 + world_.random.below(world_.databases.size() - 1));
   world_.trace.line(world_.scheduler.now(),
@@ -238,6 +245,7 @@ void Ending::cut_one_off_elsewhere() {
 // A standby that lags takes over so quickly that no call fails: jobs long overdue that had just ended are
 // pending again, behind every mark, and must run.
 void Ending::fail_over_quickly() {
+  world_.checker.quiet_ends();
   SimDatabase& database = world_.any_database();
   for (int i = 0; i < 6; ++i) world_.callers->create_overdue(15s, database.id);
   world_.checker.on_standby_lags(database.id);
@@ -252,6 +260,7 @@ void Ending::fail_over_quickly() {
   check_at_rest();
   settle();
   check_owners("after a failover");
+  world_.begin_quiet(0s);
 }
 
 // A permit that the engine of one database lets go is taken by that of another in no time.
@@ -336,6 +345,7 @@ void Ending::limit_all() {
 // One of several leaves in the middle of its work: the others have its shards at once.
 void Ending::hand_over_one() {
   if (world_.nodes.size() == 1) return;
+  world_.checker.quiet_ends();
   SimNode& leaver = world_.any_node();
   world_.callers->rush(12);
   world_.pass(world_.up_to(2ms));
@@ -352,6 +362,7 @@ void Ending::hand_over_one() {
 
 // A node leaves in the middle of its work; the next one finds everything.
 void Ending::hand_over() {
+  world_.checker.quiet_ends();
   for (int i = 0; i < 3; ++i) {
     world_.callers->rush(12);
     world_.pass(world_.up_to(2ms));

@@ -105,17 +105,17 @@ constexpr SmallScope kSql{.jobs = 0,
                           .sweeps = 2};
 constexpr Bounds kSqlBounds{12, 30'000};
 
-struct World {
+struct ExploredWorld {
   const char* name;
   const SmallScope& scope;
   const Bounds& bounds;
 };
-constexpr World kSqlWorld{"one node and SQL", kSql, kSqlBounds}, kOneNodeWorld{"one node", kOneNode, kOneNodeBounds},
-    kTwoNodesWorld{"two nodes", kTwoNodes, kTwoNodesBounds};
+constexpr ExploredWorld kSqlWorld{"one node and SQL", kSql, kSqlBounds},
+    kOneNodeWorld{"one node", kOneNode, kOneNodeBounds}, kTwoNodesWorld{"two nodes", kTwoNodes, kTwoNodesBounds};
 
 // Nobody says where to look: every world is searched, one after the other.
 std::string found_anywhere(const SmallWorldBugs& bugs) {
-  for (const World& world : {kSqlWorld, kOneNodeWorld, kTwoNodesWorld}) {
+  for (const ExploredWorld& world : {kSqlWorld, kOneNodeWorld, kTwoNodesWorld}) {
     std::printf("%s: ", world.name);
     Search search(bugs, world.scope, world.bounds);
     search.run();
@@ -125,7 +125,7 @@ std::string found_anywhere(const SmallWorldBugs& bugs) {
 }
 
 // `events`: of every order at least. Goes further than the search for planted bugs, which are near.
-void keeps_every_promise(const World& world, std::size_t events) {
+void keeps_every_promise(const ExploredWorld& world, std::size_t events) {
   Search search({}, world.scope, {world.bounds.depth, 4 * world.bounds.states});
   search.run();
   EXPECT_EQ(search.broken, "");

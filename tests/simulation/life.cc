@@ -10,9 +10,13 @@ LifeReport run_life(std::uint64_t seed, const LifeOptions& options) {
   Troubles troubles(world);
   troubles.begin();
   for (const auto& node : world.nodes) troubles.boot(*node);
-  world.callers->begin(2 + static_cast<int>(world.random.below(4)), troubles.end() - std::chrono::seconds(1));
+  world.callers->begin(2 + static_cast<int>(world.random.below(4)), troubles.last_end() - std::chrono::seconds(1));
   if (world.consumers) world.consumers->begin(2 + static_cast<int>(world.random.below(4)));
   world.scheduler.run_until(troubles.end());
+  if (troubles.has_lull() && world.is_sound()) {
+    troubles.lull();
+    world.scheduler.run_until(troubles.end());
+  }
   if (world.is_sound()) troubles.end_all();
   if (world.is_sound()) Ending(world).run();
 

@@ -208,6 +208,7 @@ void SimNode::hint(const Candidate& job) {
   if (!is_up() || part.wire.is_cut()) return;
   if (!std::ranges::binary_search(*part.engine->shared().shards.get(), shard_of(job.job_id))) return;
   const bool is_taken = part.engine->hint(job);
+  if (is_taken) world_.checker.on_hinted(job.job_id);
   world_.trace.line(world_.scheduler.now(),
                     name_ + (is_taken ? " takes" : " refuses") + " the hint of job " + std::to_string(job.job_id));
 }

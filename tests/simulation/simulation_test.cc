@@ -47,6 +47,7 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
     sum.jobs += report.jobs, sum.starts += report.starts, sum.faults += report.faults, sum.events += report.events;
     sum.losses.created += report.losses.created, sum.losses.cancelled += report.losses.cancelled;
     sum.losses.outcomes += report.losses.outcomes, sum.losses.claims += report.losses.claims;
+    sum.losses.ids += report.losses.ids;
     for (std::size_t c = 0; c < sum.counters.size(); ++c) sum.counters[c] += report.counters[c];
     if (!report.failures.empty()) {
       ADD_FAILURE() << told(seed, report);
@@ -58,13 +59,14 @@ TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
   const auto print_loss = [&](const char* of, std::int64_t count) {
     std::printf("  lost %-11s %lld\n", of, static_cast<long long>(count));
     if (n >= 200 && !HasFailure()) {
-      EXPECT_GT(count, 0) << "no standby lacked " << of;
+      EXPECT_GT(count, 0) << "no standby lacked " << of << ", or no id came again";
     }
   };
   print_loss("jobs", sum.losses.created);
   print_loss("cancels", sum.losses.cancelled);
   print_loss("outcomes", sum.losses.outcomes);
   print_loss("claims", sum.losses.claims);
+  print_loss("ids", sum.losses.ids);
   for (int c = 0; c < kCounters; ++c) {
     std::printf("  %-16s %lld\n", name_of(static_cast<Counter>(c)),
                 static_cast<long long>(sum.counters[static_cast<std::size_t>(c)]));

@@ -113,8 +113,8 @@ class SmallNode::Store final : public JobStore {
     return store_.leases_left(leases);
   }
   Result<int> mark_dead(std::span<const JobId> jobs) override { return store_.mark_dead(jobs); }
-  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override {
-    return store_.drop_late(lane, before, limit, node);
+  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override {
+    return store_.drop_late(lane, before, limit, passed, node);
   }
 
  private:

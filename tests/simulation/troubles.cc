@@ -1,6 +1,7 @@
 #include "simulation/troubles.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin {
 
@@ -16,10 +17,53 @@ void Troubles::begin() {
     };
   }
   crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), failovers_ = rate(0.2), cuts_ = rate(0.3),
-  locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3), slow_starts_ = rate(1);
+  locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3), slow_starts_ = rate(1), refusals_ = rate(0.5);
   end_ = MonoTime(20s + world_.up_to(40s));
   for (SimDatabase& database : world_.databases) database.faults.end_at(end_);
+  if (world_.chance(0.3)) {
+    lull_ = world_.balanced_within() + 5s + world_.up_to(15s);
+    second_spell_ = 5s + world_.up_to(15s);
+  }
   plan();
+}
+
+void Troubles::lull() {
+  world_.trace.line(world_.scheduler.now(), "a lull");
+  const MonoTime begin = world_.scheduler.now();
+  crash_armed_ = nullptr;
+  for (SimDatabase& database : world_.databases) database.faults.come_back();
+  for (const auto& node : world_.nodes) {
+    if (node->is_draining()) node->crash();
+    if (!node->is_up()) node->start(world_.catalog);
+    node->hurry_handlers(3s);
+  }
+  world_.begin_quiet(world_.balanced_within());
+  world_.pass(world_.balanced_within() + 1s);
+  if (world_.is_sound()) rush_in();
+  world_.scheduler.run_until(begin + lull_);
+  world_.checker.quiet_ends();
+  world_.trace.line(world_.scheduler.now(), "the lull is over");
+  end_ = world_.scheduler.now() + std::exchange(second_spell_, Duration(0));
+  lull_ = Duration(0);
+  for (SimDatabase& database : world_.databases) database.faults.end_at(end_);
+  plan();
+}
+
+// Far more of one type than memory holds, and single jobs of the others in the midst of it.
+void Troubles::rush_in() {
+  const auto crowd = std::ranges::find_if(world_.types, [](const BizType& type) {
+    return type.is_instant() && !type.is_limited() && !type.drop_older_than && !type.paused;
+  });
+  if (crowd == world_.types.end()) return;
+  const auto create_others = [&](Duration from_now) {
+    for (const BizType& type : world_.types)
+      if (type.type_id != crowd->type_id && !type.is_pull() && !type.paused)
+        world_.callers->create_at(from_now, type.type_id);
+  };
+  create_others(1005ms);
+  for (int wave = 0; wave < 3; ++wave)
+    world_.callers->rush_at(1s + wave * 10ms, static_cast<int>(4 * world_.config.capacity), crowd->type_id);
+  create_others(1015ms);
 }
 
 MonoTime Troubles::until(Duration most) {
@@ -56,6 +100,7 @@ void Troubles::strike() {
   if (world_.chance(cuts_)) cut_off(node, world_.any_database());
   if (world_.chance(clock_steps_)) step_clock(database);
   if (world_.chance(locks_)) lock_some_row(database);
+  if (world_.chance(refusals_)) refuse_some_row(database);
   if (world_.chance(pauses_)) toggle_pause();
   if (world_.chance(failovers_)) fail_over(database);
   if (world_.chance(outages_)) outage(database);
@@ -149,13 +194,27 @@ void Troubles::step_clock(SimDatabase& database) {
   world_.checker.on_clock_step(database.id);
 }
 
-void Troubles::lock_some_row(SimDatabase& database) {
+JobId Troubles::any_live(const SimDatabase& database) {
   const auto& live = database.data.live();
-  if (live.empty()) return;
+  if (live.empty()) return 0;
   auto row = live.begin();
   std::advance(row, world_.random.below(live.size()));
-  const JobId job = row->first;
-  if (database.data.is_locked(job)) return;  // another transaction has it
+  return row->first;
+}
+
+// Statements that end it fail, and with them the ends of all jobs beside it.
+void Troubles::refuse_some_row(SimDatabase& database) {
+  const JobId job = any_live(database);
+  if (job == 0) return;
+  world_.trace.line(world_.scheduler.now(), "the end of job " + std::to_string(job) + " is refused");
+  database.data.refuse(job);
+  world_.checker.on_refusal(job);
+  world_.scheduler.at(until(8s), [&database, job] { database.data.accept(job); });
+}
+
+void Troubles::lock_some_row(SimDatabase& database) {
+  const JobId job = any_live(database);
+  if (job == 0 || database.data.is_locked(job)) return;  // another transaction has it
   world_.trace.line(world_.scheduler.now(), "somebody locks job " + std::to_string(job));
   database.data.lock(job);
   world_.scheduler.at(until(8s), [&database, job] { database.data.unlock(job); });

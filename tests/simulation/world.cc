@@ -115,6 +115,13 @@ void World::draw_nodes() {
   if (!pulled.empty()) consumers = std::make_unique<Consumers>(context, all, pulled);
 }
 
+void World::begin_quiet(Duration settles) {
+  constexpr std::size_t kClaimers = 3, kEnoughSlots = 16;  // of which slow types leave some
+  checker.quiet_begins({scheduler.now() + settles, 2 * config.claim_batch * kClaimers * nodes.size(),
+                        config.claim_batch, config.max_running >= kEnoughSlots,
+                        nodes.size() == 1 && databases.size() == 1});
+}
+
 void World::publish_types() {
   catalog = std::make_shared<const TypeCatalog>(types);
   for (const auto& node : nodes)

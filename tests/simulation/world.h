@@ -28,6 +28,12 @@ class World {
     const auto members = std::ranges::count_if(nodes, [](const auto& node) { return node->reaches_control(); });
     return (context.hears_notifications && members == 1 ? 2 : 1) * config.scan_interval;
   }
+  // From a change of the members until each has its part of the shards and scans it.
+  Duration balanced_within() const {
+    return is_shared ? 2 * ClusterConfig{}.timeout + std::chrono::seconds(2) : std::chrono::seconds(3);
+  }
+  // From now on no outage is under way.
+  void begin_quiet(Duration settles);
   bool is_sound() const { return checker.failures().empty(); }
   BizType& add_type(const std::string& name, const std::string& kind, Duration ttr);
   // Publishes the types to all nodes.

@@ -94,7 +94,7 @@ bool FakeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> do
 
 bool FakeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
   return ask<CancelReply>(shard_of(job), done, [&](JobDesk& desk) -> Result<CancelReply> {
-    auto replies = desk.cancel({&job, 1});
+    auto replies = desk.cancel({&job, 1}, LockWait::none);
     if (!replies) return replies.error();
     return std::move(replies->front());
   });
@@ -137,9 +137,9 @@ bool FakeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)>
   });
 }
 
-bool FakeBackend::list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) {
+bool FakeBackend::list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) {
   const Shard shard = shard_of(query.biz_id, shards());
-  return ask<std::vector<Job>>(shard, done, [&](JobDesk& desk) -> Result<std::vector<Job>> {
+  return ask<KeyList>(shard, done, [&](JobDesk& desk) -> Result<KeyList> {
     auto lists = desk.list_keys({&query, 1});
     if (!lists) return lists.error();
     return std::move(lists->front());

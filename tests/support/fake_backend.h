@@ -38,6 +38,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::optional<ErrorCode> fails;            // every store call does
   std::map<DatabaseId, ErrorCode> fails_at;  // every store call of this database does
   std::set<DatabaseId> full_at;              // the queue of this database refuses
+  bool are_many_waiting = false;             // post_waiting() refuses
   std::size_t takes = SIZE_MAX;              // what post() takes until every queue refuses
   bool is_holding = false;                   // what is posted waits for run_held()
   std::vector<std::pair<DatabaseId, std::function<void(Stores&)>>> held;
@@ -66,6 +67,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<std::string> verbs;  // asked of the stores, in order
   int posted = 0;                  // pieces of work for database threads
   int posted_reads = 0;            // of them for those that read
+  int posted_waiting = 0;          // of them for those that wait for locks
   FakeDatabase& database_at(DatabaseId database_id) {
     return database_id == 0 ? database : *others_.at(static_cast<std::size_t>(database_id - 1));
   }
@@ -76,7 +78,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool change(PendingChange change, std::function<void(Result<ChangeReply>)> done) override;
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
-  bool list_key(KeyQuery query, std::function<void(Result<std::vector<Job>>)> done) override;
+  bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override;
   bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
@@ -96,6 +98,11 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool post(DatabaseId database_id, std::function<void(Stores&)> work) override;
   bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override {
     ++posted_reads;
+    return post(database_id, std::move(work));
+  }
+  bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
+    if (are_many_waiting) return false;
+    ++posted_waiting;
     return post(database_id, std::move(work));
   }
   bool post_bulk(std::function<void(BulkAccess&)> work) override;

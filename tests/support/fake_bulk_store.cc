@@ -39,13 +39,18 @@ Result<std::optional<Bulk>> FakeBulkStore::request_stop(std::int64_t bulk_id) {
 
 Result<std::optional<Bulk>> FakeBulkStore::take_over(NodeId node, Duration lease) {
   if (fails) return failure();
-  for (auto& [id, stored] : bulks_) {
-    if (stored.bulk.state != BulkState::running || stored.lease_until >= now) continue;
-    stored.node = node;
-    stored.lease_until = now + lease;
-    return std::optional(stored.bulk);
-  }
+  for (const auto& [id, stored] : bulks_)
+    if (is_idle(stored)) return take_over(id, node, lease);
   return std::optional<Bulk>{};
+}
+
+Result<std::optional<Bulk>> FakeBulkStore::take_over(std::int64_t bulk_id, NodeId node, Duration lease) {
+  if (fails) return failure();
+  const auto it = bulks_.find(bulk_id);
+  if (it == bulks_.end() || !is_idle(it->second)) return std::optional<Bulk>{};
+  it->second.node = node;
+  it->second.lease_until = now + lease;
+  return std::optional(it->second.bulk);
 }
 
 Result<std::optional<Bulk>> FakeBulkStore::keep(std::int64_t bulk_id, NodeId node, std::int64_t changed,
@@ -94,6 +99,12 @@ Result<std::int64_t> FakeBulkStore::count(const BulkRequest& request) {
 Result<BulkBatch> FakeBulkStore::progress(std::int64_t bulk_id) {
   if (fails) return failure();
   return progress_[bulk_id].batch;
+}
+
+Result<std::int64_t> FakeBulkStore::close(std::int64_t bulk_id) {
+  if (fails) return failure();
+  progress_[bulk_id].batch.is_done = true;
+  return progress_[bulk_id].batch.changed;
 }
 
 bool FakeBulkStore::change(const Bulk& bulk, JobId job) {

@@ -25,10 +25,12 @@ class FakeBulkStore final : public BulkStore {
   Result<std::vector<Bulk>> list(int limit) override;
   Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;
   Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) override;
+  Result<std::optional<Bulk>> take_over(std::int64_t bulk_id, NodeId node, Duration lease) override;
   Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) override;
   Result<bool> finish(const Bulk& bulk, NodeId node) override;
   Result<std::int64_t> count(const BulkRequest& request) override;
   Result<BulkBatch> progress(std::int64_t bulk_id) override;
+  Result<std::int64_t> close(std::int64_t bulk_id) override;
   Result<BulkBatch> run_batch(const Bulk& bulk, int limit) override;
 
  private:
@@ -42,6 +44,9 @@ class FakeBulkStore final : public BulkStore {
     BulkBatch batch;
     std::vector<JobId> locked;  // to be visited again
   };
+  bool is_idle(const Stored& stored) const {
+    return stored.bulk.state == BulkState::running && stored.lease_until < now;
+  }
   Error failure() const { return {*fails, "as the test wants", ""}; }
   std::vector<Job> matching(const BulkRequest& request) const;  // by id, ascending
   bool change(const Bulk& bulk, JobId job);

@@ -28,7 +28,8 @@ std::string rfc3339(WallTime time) {
 }
 
 void append_error(Job& job, WallTime at, const std::string& node, std::string message) {
-  job.errors.push_back({rfc3339(at), node, job.attempts, std::move(message)});
+  job.errors.push_back({rfc3339(at), node, job.attempts, std::move(message),
+                        job.status == JobStatus::running ? rfc3339(job.gmt_modified) : std::string()});
   if (job.errors.size() > kKeptErrors) job.errors.erase(job.errors.begin());
 }
 
@@ -80,6 +81,7 @@ void FakeDatabase::to_history(Live row, JobStatus status, Kind kind, ClaimToken 
   Row finished = take_live(row);
   finished.job.status = status;
   finished.job.finished_at = finished.job.gmt_modified = now;
+  if (status != JobStatus::done) finished.job.last_started_at.reset();
   finished.token = 0;
   const JobId id = finished.job.job_id;
   if (history_.contains(id)) free_id(id, now);
@@ -94,18 +96,6 @@ void FakeDatabase::free_id(JobId id, WallTime now) {
   append_error(job, now, job.node.value_or(""), "its id was " + std::to_string(id));
   if (job.idempotency_key) keys_[{job.biz_id, job.type_id, *job.idempotency_key}] = job.job_id;
   history_.insert(std::move(record));
-}
-
-void FakeDatabase::give_id(JobId finished, JobId id) {
-  auto record = history_.extract(finished);
-  record.key() = record.mapped().job.job_id = id;
-  history_.insert(std::move(record));
-}
-
-void FakeDatabase::begin_ids_anew() {
-  last_sequence_ = 0;
-  for (const auto* table : {&live_, &history_})
-    for (const auto& [id, row] : *table) last_sequence_ = std::max(last_sequence_, id / kMaxShards);
 }
 
 void FakeDatabase::revive(JobId id, WallTime fire_at, WallTime now) {
@@ -131,10 +121,13 @@ void FakeDatabase::tell(Kind kind, const Row& row, WallTime now, ClaimToken toke
 
 // Failover ------------------------------------------------------------------------------------------------------------
 
-FakeDatabase::Snapshot FakeDatabase::snapshot() const { return {live_, history_, types_, members, permits}; }
+FakeDatabase::Snapshot FakeDatabase::snapshot() const {
+  return {last_sequence_, live_, history_, types_, members, permits};
+}
 
 void FakeDatabase::restore(const Snapshot& standby) {
   ++generation_;
+  last_sequence_ = standby.last_sequence;
   live_.clear(), due_.clear(), keys_.clear(), locked_.clear(), unflushed_.clear();
   held_jobs_.clear(), held_keys_.clear();
   history_ = standby.history, types_ = standby.types;
@@ -207,6 +200,7 @@ void FakeDatabase::begin_attempt(Row& row, const std::string& node, WallTime now
   if (!bugs.forgets_attempts) ++job.attempts;
   job.node = node;
   job.gmt_modified = now;
+  job.last_started_at = now;
   if (!job.started_at) job.started_at = now;
 }
 
@@ -313,9 +307,12 @@ std::vector<Fired> FakeDatabase::fire(const std::vector<Candidate>& jobs, const 
   return fired;
 }
 
-std::vector<Fired> FakeDatabase::fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now) {
+Result<std::vector<Fired>> FakeDatabase::fire_due(Lane lane, DueSpan span, int limit, const std::string& node,
+                                                  WallTime now) {
+  const std::vector<JobId> due = due_in(lane, span, limit, now);
+  if (refuses_any(due)) return refused_row();
   std::vector<Fired> fired;
-  for (const JobId id : due_in(lane, span, limit, now)) fired.push_back(fire_row(live_.find(id), node, now));
+  for (const JobId id : due) fired.push_back(fire_row(live_.find(id), node, now));
   return fired;
 }
 
@@ -344,6 +341,7 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
       const bool was_first = r.job.is_first_start();
       if (gives_back && !bugs.give_back_counts && (--r.job.attempts == 0 || was_first)) r.job.started_at.reset();
       r.job.gmt_modified = now;
+      r.job.last_started_at.reset();
     });
     tell(gives_back ? Kind::released : Kind::retried, row->second, now, request.token);
   }
@@ -371,7 +369,8 @@ int FakeDatabase::mark_dead(const std::vector<JobId>& jobs, WallTime now) {
   return marked_dead;
 }
 
-int FakeDatabase::drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now) {
+Result<int> FakeDatabase::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node,
+                                    WallTime now) {
   for (const auto& [name, type] : types_) {  // what the registry says, if it knows the type
     if (type.type_id != lane.type_id) continue;
     if (!type.drop_older_than) return 0;
@@ -381,11 +380,13 @@ int FakeDatabase::drop_late(Lane lane, WallTime before, int limit, const std::st
   for (auto it = due_.lower_bound({lane, WallTime::min(), 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
     const auto& [_, fire_at, id] = *it;
     if (fire_at >= std::min(before, now) || static_cast<int>(late.size()) >= limit) break;
-    if (!is_locked(id)) late.push_back(id);
+    if (!is_locked(id) && --passed < 0) late.push_back(id);
   }
+  if (refuses_any(late)) return refused_row();
   for (const JobId id : late) {
     const auto row = live_.find(id);
     append_error(row->second.job, now, node, "too late");
+    row->second.job.errors.back().started_at.clear();  // no attempt failed
     to_history(row, JobStatus::dead, Kind::dropped, 0, now);
   }
   return static_cast<int>(late.size());

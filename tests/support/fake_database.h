@@ -2,6 +2,7 @@
 // simulator.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <functional>
 #include <map>
@@ -116,9 +117,16 @@ class FakeDatabase {
                                     const std::optional<std::string>& key) const;
   bool has_other_writers() const { return writers_.size() > 1; }  // than the one that asks
 
-  // What ends the job is refused with all that is written beside it: as for a value that no table takes.
+  // What the engine writes to end the job is refused, with all that is written beside it: as for a value that no table
+  // takes.
   void refuse(JobId job) { refused_.insert(job); }
+  void accept(JobId job) { refused_.erase(job); }
+  void refuse_nothing() { refused_.clear(); }
   bool refuses(JobId job) const { return refused_.contains(job); }
+  bool refuses_any(const std::vector<JobId>& jobs) const {
+    return std::any_of(jobs.begin(), jobs.end(), [&](JobId job) { return refuses(job); });
+  }
+  static Error refused_row() { return {ErrorCode::invalid, "a row that no table takes", ""}; }
   // As after a restore: a finished record has the id of another job; the sequence begins anew.
   void give_id(JobId finished, JobId id);
   void begin_ids_anew();
@@ -132,14 +140,14 @@ class FakeDatabase {
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
   std::vector<Fired> fire(const std::vector<Candidate>& jobs, const std::string& node, WallTime now);
-  std::vector<Fired> fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now);
+  Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now);
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int mark_dead(const std::vector<JobId>& jobs, WallTime now);
-  int drop_late(Lane lane, WallTime before, int limit, const std::string& node, WallTime now);
+  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node, WallTime now);
 
-  // A standby's state: what it has of everything up to a moment. Ids that are lost are not drawn again: a sequence
-  // writes down more than it has given out.
+  // A standby's state: what it has of everything up to a moment. Ids that are lost with their jobs come again.
   struct Snapshot {
+    std::int64_t last_sequence = 0;
     std::map<JobId, Row> live, history;
     std::map<std::string, BizType> types;
     FakeMembers members;
@@ -157,7 +165,7 @@ class FakeDatabase {
   Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now);
   ChangeBatchReply change_together(const ChangeBatch& batch, WallTime now);
   std::vector<std::optional<Job>> find(const std::vector<JobId>& jobs) const;
-  std::vector<std::vector<Job>> list_keys(const std::vector<KeyQuery>& queries) const;
+  std::vector<KeyList> list_keys(const std::vector<KeyQuery>& queries) const;
   Result<ChangeReply> reschedule(JobId job, const When& when, WallTime now);
   Result<ChangeReply> run_now(JobId job, WallTime now);
   Result<ChangeReply> retry(JobId job, WallTime now);

@@ -74,6 +74,18 @@ bool FakeDatabase::is_held(const NewJob& job) const {
   return job.on_conflict != OnConflict::keep && key != keys_.end() && is_locked(key->second);
 }
 
+void FakeDatabase::give_id(JobId finished, JobId id) {
+  auto record = history_.extract(finished);
+  record.key() = record.mapped().job.job_id = id;
+  history_.insert(std::move(record));
+}
+
+void FakeDatabase::begin_ids_anew() {
+  last_sequence_ = 0;
+  for (const auto* table : {&live_, &history_})
+    for (const auto& [id, row] : *table) last_sequence_ = std::max(last_sequence_, id / kMaxShards);
+}
+
 CreateReply FakeDatabase::create_one(const NewJob& job, Undo& undo, WallTime now) {
   if (job.idempotency_key && !bugs.create_ignores_key)
     if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key}); key != keys_.end())
@@ -127,7 +139,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
     replies.push_back(create_one(job, undo, now));
   }
   const auto refused = std::ranges::find_if(replies, &CreateReply::is_refused);
-  if (mode == CreateMode::all_or_nothing && refused != replies.end()) {
+  if (is_undone_by_refusal(mode) && refused != replies.end()) {
     if (bugs.half_rollback && !undo.empty()) undo.erase(undo.begin());
     roll_back(undo);
     return replies;
@@ -161,10 +173,12 @@ Result<CancelAllReply> FakeDatabase::cancel_all(const std::string& biz_id, std::
   for (const auto& [id, row] : live_)
     if (is_meant(row)) (row.job.status == JobStatus::pending ? jobs : running).push_back(id);
   for (const auto& [id, row] : history_)
-    if (is_meant(row)) ended.push_back(id);
+    if (row.job.biz_id == biz_id) ended.push_back(id);
   std::ranges::sort(jobs);
   std::ranges::sort(running);
   std::ranges::sort(ended, std::greater());
+  if (ended.size() > JobDesk::kMostOfOneKey) ended.resize(JobDesk::kMostOfOneKey);
+  std::erase_if(ended, [&](JobId id) { return !is_meant(history_.at(id)); });
   jobs.insert(jobs.end(), running.begin(), running.end());
   CancelAllReply reply;
   reply.has_more = jobs.size() >= JobDesk::kMostOfOneKey;
@@ -177,23 +191,26 @@ Result<CancelAllReply> FakeDatabase::cancel_all(const std::string& biz_id, std::
 }
 
 KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
-  const auto is_meant = [&](const Row& row) {
-    return row.job.biz_id == key.biz_id && (!key.type || row.job.type_id == *key.type);
-  };
+  const auto is_of_type = [&](const Row& row) { return !key.type || row.job.type_id == *key.type; };
   KeyCancelReply reply;
-  std::vector<JobId> pending;
+  std::vector<JobId> live;
   for (const auto& [id, row] : live_)
-    if (is_meant(row)) (row.job.status == JobStatus::pending ? pending : reply.running).push_back(id);
+    if (row.job.biz_id == key.biz_id) live.push_back(id);
   for (const auto& [id, row] : history_)
-    if (is_meant(row)) reply.finished.push_back(id);
+    if (row.job.biz_id == key.biz_id) reply.finished.push_back(id);
   std::ranges::sort(reply.finished, std::greater());
   reply.has_more_finished = reply.finished.size() > JobDesk::kMostNamed;
   if (reply.has_more_finished) reply.finished.resize(JobDesk::kMostNamed);
-  reply.is_too_many = pending.size() > JobDesk::kMostOfOneKeyTogether;
+  std::erase_if(reply.finished, [&](JobId id) { return !is_of_type(history_.at(id)); });
+  reply.is_too_many = live.size() > JobDesk::kMostOfOneKeyTogether;
   if (reply.is_too_many) return reply;
-  for (const JobId id : pending) {
-    const bool is_cancelled = cancel_one(id, now).kind == CancelReply::Kind::cancelled;
-    (is_cancelled ? reply.cancelled : reply.locked).push_back(id);
+  std::ranges::sort(live);
+  for (const JobId id : live) {
+    const Row& row = live_.at(id);
+    if (!is_of_type(row)) continue;
+    const bool is_pending = row.job.status == JobStatus::pending;
+    const bool is_cancelled = is_pending && cancel_one(id, now).kind == CancelReply::Kind::cancelled;
+    (!is_pending ? reply.running : is_cancelled ? reply.cancelled : reply.locked).push_back(id);
   }
   return reply;
 }
@@ -219,15 +236,21 @@ std::vector<std::optional<Job>> FakeDatabase::find(const std::vector<JobId>& job
   return found;
 }
 
-std::vector<std::vector<Job>> FakeDatabase::list_keys(const std::vector<KeyQuery>& queries) const {
-  std::vector<std::vector<Job>> lists;
+std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& queries) const {
+  std::vector<KeyList> lists;
   for (const KeyQuery& query : queries) {
     JobFilter filter;
     filter.biz_id = query.biz_id;
-    filter.type_id = query.type;
     filter.below = query.below;
-    filter.limit = query.limit;
-    lists.push_back(list(filter));
+    filter.limit = query.type ? JobDesk::kMostReadOfKey : query.limit;
+    KeyList& found = lists.emplace_back();
+    found.jobs = list(filter);
+    if (!query.type) continue;
+    if (std::ssize(found.jobs) == JobDesk::kMostReadOfKey) found.unread_below = found.jobs.back().job_id;
+    std::erase_if(found.jobs, [&](const Job& job) { return job.type_id != *query.type; });
+    if (std::ssize(found.jobs) < query.limit) continue;
+    found.jobs.resize(static_cast<std::size_t>(query.limit));
+    found.unread_below.reset();
   }
   return lists;
 }
@@ -342,10 +365,7 @@ Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Extensio
     }
     const auto row = live_.find(lease.job_id);
     reply = {LeaseReply::applied, row->second.job.type_id};
-    edit_live(row, [&, ends = now + ttr](Row& r) {
-      r.job.fire_at = ends;
-      r.job.gmt_modified = now;
-    });
+    edit_live(row, [ends = now + ttr](Row& r) { r.job.fire_at = ends; });
     tell(Kind::extended, row->second, now, lease.token);
   }
   return replies;

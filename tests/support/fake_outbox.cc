@@ -25,7 +25,7 @@ JobId FakeOutbox::create(const std::string& biz_id, Duration in, const std::opti
   for (const auto& [id, each] : entries_)
     if (key && !each.is_settled && each.entry.biz_id == biz_id && each.entry.idempotency_key == key) return id;
   const JobId id = make_job_id(++last_sequence_, shard);
-  entries_[id].entry = {id, 1, 16, false, now + in, now, biz_id, key, {}, {}};
+  entries_[id].entry = {id, 1, 16, false, now + in, now, {}, biz_id, key, {}, {}};
   return id;
 }
 

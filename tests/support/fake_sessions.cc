@@ -51,8 +51,12 @@ Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ti
 }
 
 Result<std::vector<Fired>> FakeJobStore::fire(std::span<const Candidate> jobs, const std::string& node) {
-  return call<std::vector<Fired>>(
-      "fire", true, [&db = database_, j = copied(jobs), node](WallTime now) { return db.fire(j, node, now); });
+  using Replies = Result<std::vector<Fired>>;
+  return call<std::vector<Fired>>("fire", true, [&db = database_, j = copied(jobs), node](WallTime now) -> Replies {
+    for (const Candidate& job : j)
+      if (db.refuses(job.job_id)) return FakeDatabase::refused_row();
+    return db.fire(j, node, now);
+  });
 }
 
 Result<std::vector<Fired>> FakeJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
@@ -66,8 +70,7 @@ Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequ
   return call<std::vector<FinishReply>>("finish", true,
                                         [&db = database_, r = copied(requests), node](WallTime now) -> Replies {
                                           for (const FinishRequest& request : r)
-                                            if (db.refuses(request.job_id))
-                                              return Error{ErrorCode::invalid, "a row that no table takes", ""};
+                                            if (db.refuses(request.job_id)) return FakeDatabase::refused_row();
                                           return db.finish(r, node, now);
                                         });
 }
@@ -80,14 +83,14 @@ Result<std::vector<std::optional<Duration>>> FakeJobStore::leases_left(std::span
 Result<int> FakeJobStore::mark_dead(std::span<const JobId> jobs) {
   return call<int>("mark_dead", true, [&db = database_, j = copied(jobs)](WallTime now) -> Result<int> {
     for (const JobId job : j)
-      if (db.refuses(job)) return Error{ErrorCode::invalid, "a row that no table takes", ""};
+      if (db.refuses(job)) return FakeDatabase::refused_row();
     return db.mark_dead(j, now);
   });
 }
 
-Result<int> FakeJobStore::drop_late(Lane lane, WallTime before, int limit, const std::string& node) {
+Result<int> FakeJobStore::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
   return call<int>("drop_late", true,
-                   [=, &db = database_](WallTime now) { return db.drop_late(lane, before, limit, node, now); });
+                   [=, &db = database_](WallTime now) { return db.drop_late(lane, before, limit, passed, node, now); });
 }
 
 Result<std::vector<CreateReply>> FakeJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
@@ -95,7 +98,7 @@ Result<std::vector<CreateReply>> FakeJobDesk::create(std::span<const NewJob> job
       "create", true, [&db = database_, j = copied(jobs), mode](WallTime now) { return db.create(j, mode, now); });
 }
 
-Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs) {
+Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs, LockWait) {
   return call<std::vector<CancelReply>>(
       "cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
 }
@@ -115,9 +118,9 @@ Result<std::vector<std::optional<Job>>> FakeJobDesk::find(std::span<const JobId>
                                                [&db = database_, j = copied(jobs)](WallTime) { return db.find(j); });
 }
 
-Result<std::vector<std::vector<Job>>> FakeJobDesk::list_keys(std::span<const KeyQuery> queries) {
-  return call<std::vector<std::vector<Job>>>(
-      "list_keys", false, [&db = database_, q = copied(queries)](WallTime) { return db.list_keys(q); });
+Result<std::vector<KeyList>> FakeJobDesk::list_keys(std::span<const KeyQuery> queries) {
+  return call<std::vector<KeyList>>("list_keys", false,
+                                    [&db = database_, q = copied(queries)](WallTime) { return db.list_keys(q); });
 }
 
 Result<std::vector<ChangeReply>> FakeJobDesk::retry_each(std::span<const JobId> jobs) {

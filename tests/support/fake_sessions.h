@@ -104,18 +104,18 @@ class FakeJobStore final : public JobStore, private FakeSession {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> mark_dead(std::span<const JobId> jobs) override;
-  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string& node) override;
+  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
 };
 
 class FakeJobDesk final : public JobDesk, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
-  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override;
+  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) override;
   Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override;
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
-  Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override;
+  Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override;
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
   Result<int> retry_many(const RetryMany& request) override;
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;

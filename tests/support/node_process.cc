@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <regex>
 #include <stdexcept>
 
@@ -9,9 +10,10 @@ namespace tocsin {
 namespace {
 
 std::vector<std::string> command_line(const std::string& database, std::vector<std::string> options) {
-  std::vector<std::string> all{
-      required_env("TOCSIN_BINARY"), "serve", "--database", database, "--listen", "127.0.0.1:0",
-      "--allow-superuser-handlers"};
+  std::vector<std::string> all{required_env("TOCSIN_BINARY"), "serve", "--database", database,
+                               "--allow-superuser-handlers"};
+  if (std::find(options.begin(), options.end(), "--listen") == options.end())
+    options.insert(options.end(), {"--listen", "127.0.0.1:0"});
   all.insert(all.end(), options.begin(), options.end());
   return all;
 }

@@ -12,8 +12,8 @@ namespace tocsin {
 // Thread: owner only, the main thread.
 class NodeProcess {
  public:
-  // Serves `database` on a free port; returns when it is ready. Throws std::runtime_error with its log when it does not
-  // get there.
+  // Serves `database` on a free port, unless the options have a --listen; returns when it is ready. Throws
+  // std::runtime_error with its log when it does not get there.
   explicit NodeProcess(const std::string& database, std::vector<std::string> options = {},
                        const std::string& token = "");
 

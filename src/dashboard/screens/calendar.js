@@ -1,11 +1,11 @@
 // What is coming, by hour and by day; every field leads to its jobs.
 import {html, useMemo} from '../vendor/preact.js';
-import {away, dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
+import {away, clock, dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
 import {go, link, useShared} from '../state.js';
 import {capacityOf, useCapacity, useHorizon} from '../reports.js';
 import {Csv} from '../csv.js';
-import {Field, Missing, Panel, Stale, Title} from '../ui.js';
+import {Field, Missed, Missing, Panel, Stale, Title} from '../ui.js';
 
 const kDays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 const kShares = [0.3, 0.6, 0.85, 0.97]; // of the fields with jobs: so many are paler than each step
@@ -39,22 +39,43 @@ const Unused = ({width}) => html`<p class="muted small-text">Nothing is due in t
 
 const counted = (at, isCut) => (at ? `, counted ${away(at)}` : '') + (isCut ? '; the far end is left out: choose a type' : '');
 
+const kHour = 3_600_000;
+const two = (n) => String(n).padStart(2, '0');
+
+/**
+ * The hours of eight days from `first` on: {columns: [{hour, isAgain, text}], days: [{day, cells}]}, a cell for each column:
+ * the beginning of the slot, or undefined where the clocks skip it. Slots are hours of UTC, so in some zones they begin at
+ * a half or a quarter. An hour that comes twice, when the clocks go back, has two columns.
+ */
+export function hoursFrom(first) {
+  const days = Array.from({length: 8}, (_, n) => ({day: plusDays(first, n), slots: new Map()}));
+  const byDay = new Map(days.map((each) => [dayOf(each.day), each])), names = new Map(), minutes = new Set();
+  for (let at = Math.ceil(first / kHour) * kHour; at < Number(plusDays(first, 8)); at += kHour) {
+    const time = new Date(at), hour = hourOf(time), slots = byDay.get(dayOf(time)).slots;
+    const isAgain = slots.has(String(hour)), name = hour + (isAgain ? ' again' : '');
+    slots.set(name, time);
+    names.set(name, {hour, isAgain, name});
+    minutes.add(clock(time).slice(3));
+  }
+  const minute = minutes.size === 1 && !minutes.has('00') ? ':' + [...minutes][0] : '';
+  const columns = [...names.values()].sort((a, b) => a.hour - b.hour || a.isAgain - b.isAgain).map((each) => ({...each, text: two(each.hour) + minute}));
+  return {columns, days: days.map(({day, slots}) => ({day, cells: columns.map(({name}) => slots.get(name))}))};
+}
+
 const rowsOf = (items, width) => [[`${width} (${width === 'hour' ? zoneName() : 'UTC'})`, 'due', 'low', 'high', 'exact'],
   ...items.map((item) => [item.at.toISOString(), item.n, item.low, item.high, item.isExact])];
 
 function Hours({type, capacity}) {
   const {answer, items, countedAt, isCut} = useHorizon('hour', type);
-  const first = startOfDay(new Date()), today = dayOf(new Date()), hourNow = hourOf(new Date());
-  const rows = useMemo(() => {
-    const by = new Map(items.map((item) => [`${dayOf(item.at)} ${hourOf(item.at)}`, item]));
-    return Array.from({length: 8}, (_, n) => plusDays(first, n)).map((day) => ({day, cells: Array.from({length: 24}, (_each, hour) => by.get(`${dayOf(day)} ${hour}`))}));
-  }, [items, Number(first)]);
+  const first = startOfDay(new Date()), now = Math.floor(Date.now() / kHour) * kHour;
+  const {columns, days} = useMemo(() => hoursFrom(first), [Number(first)]);
+  const by = useMemo(() => new Map(items.map((item) => [Number(item.at), item])), [items]);
   const ends = steps(items.map((item) => item.n)), limit = capacityOf('hour', capacity);
   return html`<${Panel} title="The next seven days" note=${`by hour, ${zoneName()}${counted(countedAt, isCut)}`} actions=${items.length > 0 && html`<${Csv} name="Due by hour" rows=${() => rowsOf(items, 'hour')} />`}>
-    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<${Stale} answer=${answer} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
-    <thead><tr><th scope="col" class="day">Day</th>${Array.from({length: 24}, (_, hour) => html`<th scope="col" class="num">${String(hour).padStart(2, '0')}</th>`)}</tr></thead>
-    <tbody>${rows.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((item, hour) =>
-      html`<td><${Cell} item=${item} type=${type} ends=${ends} capacity=${limit} isNow=${hour === hourNow && dayOf(day) === today} name=${`${dayOf(day)} ${hour}:00`} until=${item && new Date(Number(item.at) + 3_600_000)} /></td>`)}</tr>`)}</tbody></table></div>
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<${Stale} answer=${answer} /><${Missed} data=${answer.data} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
+    <thead><tr><th scope="col" class="day">Day</th>${columns.map(({text, isAgain}) => html`<th scope="col" class="num" title=${isAgain ? 'This hour again: the clocks go back' : undefined}>${text}${isAgain && html`<small>again</small>`}</th>`)}</tr></thead>
+    <tbody>${days.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((at, i) => (at ?
+      html`<td><${Cell} item=${by.get(Number(at))} type=${type} ends=${ends} capacity=${limit} isNow=${Number(at) === now} name=${`${dayOf(at)} ${clock(at)}${columns[i].isAgain ? ' again' : ''}`} until=${new Date(Number(at) + kHour)} /></td>` : html`<td></td>`))}</tr>`)}</tbody></table></div>
     <${items.length ? Legend : Unused} ends=${ends} capacity=${limit} width="hour" />`}<//>`;
 }
 

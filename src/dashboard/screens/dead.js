@@ -10,7 +10,7 @@ const byNumber = (items) => [...items].sort((a, b) => b.n - a.n);
 
 function columns(total, choose) {
   return [
-    {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} />`, csv: (r) => r.biz_type},
+    {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} wraps />`, csv: (r) => r.biz_type},
     {label: 'Reason', cell: (r) => (r.reason ? html`<${Foreign} text=${r.reason} />` : html`<span class="muted">none given</span>`), csv: (r) => r.reason},
     {label: 'Dead now', isNumber: true, cell: (r) => html`<a href=${link('jobs', {biz_type: r.biz_type, status: 'dead'})}>${number(r.n)}</a>`, csv: (r) => r.n},
     {label: 'Share', isNumber: true, cell: (r) => html`${percent(r.n / total, 0)}<span class="meter" aria-hidden="true"><i style=${{width: `${(100 * r.n) / total}%`}}></i></span>`, csv: (r) => r.n / total},

@@ -1,6 +1,6 @@
 // One job: where it stands, how it came there, and what can be done.
 import {html, useMemo, useState} from '../vendor/preact.js';
-import {away, fromInput, inZone, length, number, toInput, zoneName} from '../format.js';
+import {away, dayOf, fromInput, inZone, length, number, toInput, zoneName} from '../format.js';
 import {call, curl, memberText, query, useGet} from '../rest.js';
 import {link, may, useShared} from '../state.js';
 import {Curl, Dialog, Field, Foreign, Missing, Panel, Problem, Stale, Status, Time, Title, TypeLink, Verdict, useAction} from '../ui.js';
@@ -34,17 +34,35 @@ function Machine({job}) {
     <${Box} name="pending" x=${12} y=${67} /><${Box} name="running" x=${228} y=${67} /><${Box} name="done" x=${430} y=${12} /><${Box} name="dead" x=${430} y=${67} /><${Box} name="cancelled" x=${430} y=${124} /></svg>`;
 }
 
-function Timeline({job, next}) {
+/** [{n, start, end, node, error}], the oldest first; error: why it failed, undefined of one that runs or is done. */
+export function attemptsOf(job) {
+  const all = (job.errors || []).filter((e) => e.started_at).map((e) => ({n: e.attempt, start: e.started_at, end: e.at, node: e.node, error: e.message}));
+  if (job.last_started_at) all.push({n: job.attempts, start: job.last_started_at, end: job.finished_at, node: job.node});
+  return all;
+}
+
+const took = (attempt) => length(new Date(attempt.end || Date.now()) - new Date(attempt.start));
+function wordsOf(attempt, job) {
+  const late = attempt.start === job.started_at && job.lateness_ms !== null ? `, started ${length(job.lateness_ms)} after the deadline` : '';
+  return `${attempt.error !== undefined ? `failed after ${took(attempt)}` : attempt.end ? `done in ${took(attempt)}` : `runs for ${took(attempt)}`} on ${attempt.node}${late}`;
+}
+
+function eventsOf(job, next) {
+  const attempts = attemptsOf(job);
   const events = [{at: job.gmt_create, text: 'Created', order: 0}, {at: job.action_time, text: 'Deadline', order: 1, isAhead: new Date(job.action_time) > Date.now()}];
-  if (job.started_at) events.push({at: job.started_at, text: `First start${job.node ? ` on ${job.node}` : ''}, ${length(job.lateness_ms)} after the deadline`, order: 2});
-  for (const error of job.errors || []) events.push({at: error.at, order: 3, isFailure: true, text: `Attempt ${error.attempt} failed on ${error.node}`, error: error.message});
-  if (job.finished_at) events.push({at: job.finished_at, text: `Ended: ${job.status}`, order: 4});
+  for (const each of attempts) events.push({at: each.start, end: each.end, order: 2, css: each.error !== undefined ? 'failed' : '', text: html`<strong>Attempt ${each.n}</strong> ${wordsOf(each, job)}`, error: each.error});
+  if (job.started_at && !attempts.some((each) => each.start === job.started_at)) events.push({at: job.started_at, text: `First start, ${length(job.lateness_ms)} after the deadline`, order: 2});
+  for (const each of job.errors || []) if (!each.started_at) events.push({at: each.at, order: 3, css: 'failed', text: `Noted on ${each.node}`, error: each.message});
+  if (job.finished_at) events.push({at: job.finished_at, text: `Ended: ${job.status}`, order: 4, css: job.status === 'dead' ? 'failed' : ''});
   else if (next && next !== job.action_time) events.push({at: next, text: job.status === 'running' ? 'Its lease ends' : 'Next attempt', order: 4, isAhead: true});
-  events.sort((a, b) => new Date(a.at) - new Date(b.at) || a.order - b.order);
-  const hidden = job.attempts - (job.errors || []).length - (['done', 'running'].includes(job.status) ? 1 : 0);
-  return html`<ol class="timeline">${events.map((e) => html`<li class=${e.isFailure ? 'failed' : e.isAhead ? 'ahead' : 'over'}>
-    <div>${e.text}</div><div class="muted"><${Time} at=${e.at} ms /> ${zoneName()}, ${away(e.at)}</div>${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
-    ${hidden > 0 && html`<p class="muted">Errors of ${hidden} earlier ${hidden === 1 ? 'attempt is' : 'attempts are'} no longer kept.</p>`}`;
+  return events.sort((a, b) => new Date(a.at) - new Date(b.at) || a.order - b.order);
+}
+
+function Timeline({job, next}) {
+  const attempts = attemptsOf(job), hidden = job.attempts - attempts.length;
+  return html`<ol class="timeline">${eventsOf(job, next).map((e) => html`<li class=${e.css || (e.isAhead ? 'ahead' : 'over')}>
+    <div>${e.text}</div><div class="muted"><${Time} at=${e.at} ms />${e.end ? html` to <${Time} at=${e.end} ms timeOnly=${dayOf(new Date(e.at)) === dayOf(new Date(e.end))} />` : ''} ${zoneName()}, ${away(e.at)}</div>${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
+    ${hidden > 0 && html`<p class="muted">${hidden === 1 ? 'One earlier attempt is' : `${number(hidden)} earlier attempts are`} no longer kept: a job keeps its last 16 failures.</p>`}`;
 }
 
 function RescheduleDialog({job, onClose, reload}) {

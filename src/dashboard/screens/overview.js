@@ -1,7 +1,7 @@
 // Is everything going to fire on time, and if not, what helps?
 import {html, useMemo, useState} from '../vendor/preact.js';
 import {Bars, Lines, Spark} from '../charts.js';
-import {away, inZone, length, moment, number, roughly, short, zoneName} from '../format.js';
+import {away, capped, inZone, length, moment, number, roughly, short, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
 import {link, useShared} from '../state.js';
 import {Count, Empty, Missed, Missing, Panel, Segments, Stale, Table, Tiles, Title, TypeLink, Verdict} from '../ui.js';
@@ -39,7 +39,7 @@ function troubles(ready, overview) {
   for (const [name, state] of Object.entries((ready && ready.checks) || {}))
     if (!isFine(state)) found.push([sentence(`${name}: ${state}`), remedy(`${name} ${state}`)]);
   for (const reason of (overview && overview.reasons) || [])
-    if (reason.code !== 'not_ready') found.push([reasonText(reason.text), reason.remedy]);
+    if (reason.code !== 'not_ready') found.push([reasonText(reason.text), String(reason.remedy).replace(/\b(\d+) ms\b/g, (_, ms) => length(ms))]);
   return found;
 }
 
@@ -53,7 +53,7 @@ function verdict({overview, ready, shared, found}) {
   const ahead = `${number(due.next_hour ?? due.next_minute)} due in the next ${due.next_hour === null ? 'minute' : 'hour'}, ${number(totals.pending)} pending in all, ${number(totals.running)} running.`;
   if (overview.verdict === 'down' || (ready && ready.status === 'degraded')) return {kind: 'bad', text: 'A part of the jobs cannot fire now.', more: ahead, points: found};
   if (overview.verdict === 'ok')
-    return {kind: 'good', text: due.now > 0 ? `No type is behind; ${number(due.now)} ${due.now === 1 ? 'job waits' : 'jobs wait'} past ${due.now === 1 ? 'its' : 'their'} time.` : 'All on time.', more: ahead};
+    return {kind: 'good', text: due.now > 0 ? `No type is behind; ${capped(due.now, due.is_now_exact)} ${due.now === 1 ? 'job waits' : 'jobs wait'} past ${due.now === 1 ? 'its' : 'their'} time.` : 'All on time.', more: ahead};
   return {kind: 'warn', text: `${found.length === 1 ? 'One problem needs' : `${number(found.length)} problems need`} attention.`, more: ahead, points: found};
 }
 
@@ -95,16 +95,16 @@ function Worst({overview, hours}) {
   ]} />`;
 }
 
-const kRecent = 'last 10 to 25 min'; // what lateness and throughput are of
+const kRecent = html`<small title="of the last 10 to 25 minutes">15 min</small>`; // what lateness and throughput are of
 
 const tiles = (data) => {
   const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
   return [
-    ['Lateness p99', late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}, ${kRecent}` : 'nothing started lately'],
+    [html`Lateness p99 ${kRecent}`, late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
     ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
-    ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', 'past their time'],
+    ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', due && due.is_now_exact === false ? 'and more past their time' : 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
-    ['Done', data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created, ${kRecent}` : ' '],
+    [html`Done ${kRecent}`, data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
     ['Dead now', totals ? (totals.dead ? html`<a href=${link('dead')}>${short(totals.dead)}</a>` : '0') : '–', totals ? `${short(totals.done)} done in history` : ' '],
   ];
 };

@@ -1,10 +1,10 @@
 // The kinds of timeout: what they hold, how they do, and their settings.
 import {html, useMemo, useState} from '../vendor/preact.js';
 import {Bars, Spark} from '../charts.js';
-import {fromInput, length, moment, number, percent, plusDays, roughly, short, startOfDay, toInput, zoneName} from '../format.js';
+import {capped, fromInput, length, moment, number, percent, plusDays, roughly, short, startOfDay, toInput, zoneName} from '../format.js';
 import {call, curl, useGet} from '../rest.js';
 import {link, may, useShared} from '../state.js';
-import {Badge, Count, Curl, Dialog, Empty, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Stale, Table, TableCsv, Tiles, Title, TypeLink, Verdict, useAction} from '../ui.js';
+import {Badge, Count, Curl, Dialog, Empty, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Segments, Stale, Table, TableCsv, Tiles, Title, TypeLink, Verdict, useAction} from '../ui.js';
 import {capacityOf, courses, useCapacity, useHorizon, useHours} from '../reports.js';
 import {Charts} from './overview.js';
 
@@ -38,27 +38,40 @@ function target(type) {
 const ofLimit = (running, most) => `of ${number(most)}${running > most ? `, ${number(running - most)} or more with an ended lease` : ''}`;
 
 const kColumns = [
-  {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.type.name} /><span class="sub nowrap">${r.type.handler.kind}${target(r.type) && ` · ${target(r.type).replace(/^https?:\/\//, '')}`}</span>`, csv: (r) => r.type.name},
-  {label: 'State', cell: (r) => html`<${Paused} type=${r.type} />`, csv: (r) => (r.type.paused ? 'paused' : 'fires')},
+  {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.type.name} wraps />${r.type.paused && html` <${Paused} type=${r.type} />`}<span class="sub nowrap">${r.type.handler.kind}${target(r.type) && ` · ${target(r.type).replace(/^https?:\/\//, '')}`}</span>`, csv: (r) => r.type.name},
+  {label: 'State', csv: (r) => (r.type.paused ? 'paused' : 'fires')}, // on the page beside the name, if paused
+  {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? html`${r.due.is_exact === false ? capped(r.due.due, false) : html`<${Count} n=${r.due.due} />`}${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
+  {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a class="is-bad" href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : html`<${Count} n=${r.counts.dead} />`), csv: (r) => r.counts.dead},
   {label: 'Pending', isNumber: true, cell: (r) => html`<a href=${link('jobs', {biz_type: r.type.name, status: 'pending'})}>${number(r.counts.pending)}</a>`, csv: (r) => r.counts.pending},
-  {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? html`<${Count} n=${r.due.due} />${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
   {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && html`<span class="sub">${ofLimit(r.counts.running, r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
   {label: 'Rate limit', isNumber: true, cell: (r) => (r.type.rate_per_s ? `${number(r.type.rate_per_s)} /s` : html`<span class="zero">none</span>`), csv: (r) => r.type.rate_per_s},
-  {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a class="is-bad" href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : html`<${Count} n=${r.counts.dead} />`), csv: (r) => r.counts.dead},
   {label: 'Done, 24 h', isNumber: true, cell: (r) => html`<${Count} n=${r.course?.sum} />`, csv: (r) => r.course?.sum ?? 0},
   {label: 'By hour', isNumber: true, cell: (r) => html`<${Spark} values=${r.course?.done} text=${`${r.type.name}: done by hour in 24 h`} />`},
   {label: 'Lateness p99', isNumber: true, cell: (r) => html`<${P99} p99=${r.recent?.p99_ms} type=${r.type} />`, csv: (r) => r.recent?.p99_ms},
   {label: 'In time, 30 d', isNumber: true, cell: (r) => html`<${Met} slo=${r.slo} />`, csv: (r) => r.slo?.share},
 ];
 
+const kMany = 12; // types: from there on they are searched and put in order
+const urgency = (r) => [r.due?.due > 0 && !r.type.paused ? Number(r.due.oldest_age_ms) : 0, isLate(r.recent?.p99_ms, r.type) || r.slo?.is_met === false ? 1 : 0, r.counts.dead || 0];
+const byUrgency = (a, b) => {
+  const first = urgency(a), second = urgency(b), i = first.findIndex((n, at) => n !== second[at]);
+  return i < 0 ? 0 : second[i] - first[i];
+};
+
 function All() {
   const {types, stats, rows} = useRows();
+  const [text, setText] = useState('');
+  const [order, setOrder] = useState('name');
   if (!types.data) return html`<${Panel} title="Types"><${Missing} answer=${types} what="The list of types" tall /><//>`;
   if (rows.length === 0)
     return html`<${Panel} title="Types"><${Empty} method="PUT" path="v1/types/order.unpaid" body=${{handler: {kind: 'webhook', url: 'http://127.0.0.1:9000/hook'}, max_attempts: 16, slo: {lateness_ms: 1000, share: 0.999}}}>
       There is no type yet. A type says what happens at the deadline, how often it is tried, and how late it may be:<//><//>`;
-  return html`<${Stale} answer=${types} /><${Missed} data=${stats.data} /><${Panel} title=${`${rows.length} types`} note="p99: of first starts in the last 10 to 25 minutes" actions=${html`<${TableCsv} name="Types" columns=${kColumns} rows=${rows} />`}>
-    <${Table} caption="Types" rows=${rows} rowKey=${(r) => r.type.name} columns=${kColumns} /><//>`;
+  const found = rows.filter((r) => r.type.name.toLowerCase().includes(text.trim().toLowerCase()));
+  const shown = order === 'name' ? found : [...found].sort(byUrgency);
+  return html`<${Stale} answer=${types} /><${Missed} data=${stats.data} />
+    <${Panel} title=${shown.length < rows.length ? `${shown.length} of ${rows.length} types` : `${rows.length} types`} note="p99: of first starts in the last 10 to 25 minutes" actions=${html`${rows.length > kMany && html`<input class="small" type="search" aria-label="Find a type" placeholder="Find a type" value=${text} onInput=${(e) => setText(e.target.value)} />
+      <${Segments} label="Order" value=${order} onChange=${setOrder} options=${[['name', 'By name'], ['urgency', 'Most urgent']]} />`}<${TableCsv} name="Types" columns=${kColumns} rows=${shown} />`}>
+    ${shown.length === 0 ? html`<p class="muted">No type has this in its name.</p>` : html`<${Table} caption="Types" rows=${shown} rowKey=${(r) => r.type.name} columns=${kColumns.filter((c) => c.cell)} />`}<//>`;
 }
 
 // Usual ends of a pause.
@@ -199,13 +212,14 @@ const kRest = {
   consumers: ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
 };
+const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
 const kBehind = 5000; // ms: what has been due for less is about to start
 
 /** What is wrong with a type, and what helps. */
 function state(type, counts, due, slo, p99, endpoint) {
   const points = [], waiting = due ? Number(due.due) : 0;
   if (type.paused)
-    return {kind: 'warn', text: `Paused${type.paused_until ? ` until ${moment(type.paused_until)} ${zoneName()}` : ' until it is resumed'}.`, more: waiting > 0 ? `${number(waiting)} ${waiting === 1 ? 'job is' : 'jobs are'} overdue and wait for it, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing waits for it yet.'};
+    return {kind: 'warn', text: `Paused${type.paused_until ? ` until ${moment(type.paused_until)} ${zoneName()}` : ' until it is resumed'}.`, more: waiting > 0 ? `${sentenceCase(capped(waiting, due.is_exact))} ${waiting === 1 ? 'job is' : 'jobs are'} overdue and wait for it, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing waits for it yet.'};
   if (endpoint)
     points.push([`Its endpoint ${endpoint.endpoint} ${endpoint.state === 'paused' ? 'gets a pause' : 'gets one attempt at a time'}: it has not answered.`, endpoint.last_error ? `Last error: ${endpoint.last_error}.` : '']);
   if (waiting > 0 && Number(due.oldest_age_ms) > kBehind && points.length === 0)
@@ -215,7 +229,7 @@ function state(type, counts, due, slo, p99, endpoint) {
   if (counts.dead > 0) points.push([`${number(counts.dead)} ${counts.dead === 1 ? 'job is' : 'jobs are'} dead.`, html`<a href=${link('dead', {type: type.name})}>Reasons, and replay</a>`]);
   const behind = waiting > 0 && Number(due.oldest_age_ms) > kBehind;
   if (points.length === 0) return {kind: 'good', text: 'On time.', more: 'Nothing of it waits beyond its deadline.'};
-  return {kind: behind ? 'warn' : slo && slo.is_met === false ? 'warn' : counts.dead > 0 || points.length ? 'warn' : 'good', text: behind ? `${number(waiting)} overdue, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing is overdue, but:', points};
+  return {kind: behind ? 'warn' : slo && slo.is_met === false ? 'warn' : counts.dead > 0 || points.length ? 'warn' : 'good', text: behind ? `${sentenceCase(capped(waiting, due.is_exact))} overdue, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing is overdue, but:', points};
 }
 
 function Ahead({name}) {
@@ -253,10 +267,10 @@ function One({name}) {
       ${may('manage') && (type.data.paused ? html`<button class="primary" disabled=${action.isBusy} onClick=${resume}>Resume</button>` : html`<button onClick=${() => setOpen('pause')}>Pause…</button>`)}
       ${may('manage') && html`<button onClick=${() => setOpen('limits')}>Limits…</button><button onClick=${() => setOpen('edit')}>Edit…</button>`}
       ${may('produce') && html`<button onClick=${() => setOpen('test')}>Test call…</button>`}</div><//>
-    <${Problem} text=${action.problem} /><${Stale} answer=${type} />
+    <${Problem} text=${action.problem} /><${Stale} answer=${type} /><${Missed} data=${stats.data} />
     <${Verdict} ...${backlog.data && stats.data ? state(type.data, counts, due, met, p99, endpoint) : {kind: 'quiet', text: 'Reading…', more: ' '}} />
     <${Tiles} items=${[
-      ['Pending', jobs('pending'), `${number(due?.due ?? 0)} overdue`],
+      ['Pending', jobs('pending'), `${capped(due?.due ?? 0, due?.is_exact)} overdue`],
       ['Running', jobs('running'), type.data.max_running ? ofLimit(counts.running ?? 0, type.data.max_running) : 'no limit'],
       ['Done', jobs('done'), `${number(course?.sum ?? 0)} in 24 h`],
       ['Dead now', jobs('dead'), `${number(counts.cancelled)} cancelled`],

@@ -1,13 +1,13 @@
 -- The next {{limit}} jobs after {{after}} that a bulk operation changes, of those that were there when it started, each
--- with 0; then (the last id that was read, how many rows were). {{key}}: the condition of a biz_id; {{conditions}}: the
--- filter.
+-- with 0; then (the last id that was read, how many rows were). {{key}}: the condition of a biz_id; {{id}}: the id as
+-- the index that fits has it; {{conditions}}: the filter.
 -- Index: _id of every table, merged by job_id; with a biz_id _biz. Hazard: at most {{page_rows}} rows are read, so that
 -- a filter that matches little costs one batch no more than one that matches much.
 WITH page AS MATERIALIZED (
   SELECT *
   FROM {{table}} j
-  WHERE j.job_id > {{after}} {{key}}
-  ORDER BY j.job_id
+  WHERE {{id}} > {{after}} {{key}}
+  ORDER BY {{id}}
   LIMIT {{page_rows}}),
 hit AS (
   SELECT j.job_id

@@ -1,6 +1,6 @@
--- pending -> cancelled for the jobs of business keys. A key with more than $4 live jobs is left unchanged; they are
--- counted before anything is locked. One snapshot, all or none: gives up (55P03) when a row stays locked for 50 ms.
--- Answers (ordinal of the key, job_id, 3) of what it cancels, then as state_of_keys. A job that another transaction
+-- pending -> cancelled for the jobs of business keys. A key with more than $4 live jobs of any type is left unchanged;
+-- they are counted before anything is locked. One snapshot, all or none: gives up (55P03) when a row stays locked for
+-- 50 ms. Answers (ordinal of the key, job_id, 3) of what it cancels, then as state_of_keys. A job that another transaction
 -- changed meanwhile is answered as pending.
 -- Index: _biz, then _id. REQUIRES: a transaction of its own, for the lock time-out stays for the rest of it.
 WITH {{short_lock_wait}},
@@ -10,32 +10,20 @@ k AS MATERIALIZED (
 l AS MATERIALIZED (
   SELECT k.ord, x.*
   FROM k
-  CROSS JOIN LATERAL (
-    SELECT x.*, count(*) OVER () AS n
-    FROM (
-      SELECT j.shard, j.job_id, j.status
-      FROM tocsin.job_live j
-      WHERE j.shard = k.shard AND {{of_key}}
-      ORDER BY j.job_id
-      LIMIT $4::integer + 1) x) x),
+  CROSS JOIN LATERAL ({{live_of_key}}) x),
 d AS (
   DELETE FROM tocsin.job_live j USING l
   WHERE l.n <= $4::integer AND l.status = 0 AND j.shard = l.shard AND j.job_id = l.job_id AND j.status = 0
     AND {{is_here}}
   RETURNING j.*, l.ord),
 {{cancelled}}
-SELECT d.ord, d.job_id, 3::smallint
+SELECT d.ord, d.job_id, 3
 FROM d
 UNION ALL
 SELECT l.ord, l.job_id, l.status
 FROM l
 WHERE l.job_id <> ALL (ARRAY(SELECT d.job_id FROM d))
 UNION ALL
-SELECT k.ord, h.job_id, 2
+SELECT k.ord, x.*
 FROM k
-CROSS JOIN LATERAL (
-  SELECT j.job_id
-  FROM tocsin.job_history j
-  WHERE {{of_key}}
-  ORDER BY j.job_id DESC
-  LIMIT $5::integer + 1) h
+CROSS JOIN LATERAL ({{ended_of_key}}) x

@@ -1,4 +1,4 @@
--- Up to $4 jobs of the lane $1, $2, due before $3 and too late to run -> dead: pending, or running with the lease
+-- Up to $4 jobs of the lane $1, $2 behind the first $6, due before $3 and too late to run -> dead: pending, or running with the lease
 -- ended. The database's clock and the registry decide what is too late; a type without drop_older_than_ms: nothing.
 -- Index: _due, then _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
@@ -12,7 +12,7 @@ WITH c AS MATERIALIZED (
                        FROM tocsin.biz_type t
                        WHERE t.type_id = $2::integer)
   ORDER BY j.fire_at, j.job_id + 0
-  LIMIT $4::integer
+  LIMIT $4::integer OFFSET $6::integer
   FOR UPDATE OF j SKIP LOCKED),
 d AS (
   DELETE FROM {{table}} j USING c
@@ -20,8 +20,9 @@ d AS (
   RETURNING j.*),
 h AS (
   INSERT INTO tocsin.job_history_dead {{history_into}}
-  {{history_row status = 4 | started_at = d.started_at | attempts = d.attempts | node = d.node
-    | errors = tocsin.append_error(d.errors, clock_timestamp(), $5::text, d.attempts, 'too late')}}),
+  {{history_row status = 4 | started_at = d.started_at | last_start = NULL::timestamptz | attempts = d.attempts
+    | node = d.node
+    | errors = tocsin.append_error(d.errors, clock_timestamp(), $5::text, d.attempts, 'too late', NULL)}}),
 n AS (
   -- Event 5: dropped late, which is dead as well.
   {{count_end left = d.status | status = 4 | event = 5 | sample = max(d.job_id) | reason = 'too late'}})

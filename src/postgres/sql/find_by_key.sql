@@ -1,6 +1,6 @@
 -- The jobs that have the keys already, live and history. Run after create_keyed, with a snapshot of its own: one that
 -- began before the other create's commit would not see its row.
--- Index: _key of the live tables, _biz of history.
+-- Index: _key of both.
 SELECT {{live_columns}}, {{is_same}}
 FROM {{keys_given}}
 JOIN tocsin.job_live j

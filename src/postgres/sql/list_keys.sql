@@ -1,24 +1,28 @@
--- The newest jobs of business keys, each key with a limit ($5) and a beginning ($4) of its own.
--- Index: _biz, which gives the order.
+-- The newest jobs of business keys, each key with a beginning ($4) and a limit ($5) of its own. Of each key the newest $6
+-- jobs of any type are read; n numbers them. Number $6 comes whatever its type: it says where the next page begins.
+-- Index: _biz, which gives the order (job_id + 0). Hazard: by job_id alone the planner may read _id from its end instead,
+-- and with it all jobs of a day.
 SELECT l.*, k.ord
-FROM unnest($1::smallint[], $2::text[], $3::integer[], $4::bigint[], $5::integer[])
-       WITH ORDINALITY k (shard, biz_id, type_id, below, most, ord)
+FROM unnest($1::smallint[], $2::text[], $3::integer[], $4::bigint[], $5::integer[], $6::integer[])
+       WITH ORDINALITY k (shard, biz_id, type_id, below, most, most_read, ord)
 CROSS JOIN LATERAL (
   SELECT *
   FROM (
-    (SELECT {{live_columns}}
-     FROM tocsin.job_live j
-     WHERE j.shard = k.shard
-       AND j.biz_id = k.biz_id
-       AND j.job_id < k.below
-       AND (k.type_id IS NULL OR j.type_id = k.type_id)
-     ORDER BY j.job_id DESC
-     LIMIT k.most)
-    UNION ALL
-    (SELECT {{history_columns}}
-     FROM tocsin.job_history j
-     WHERE j.biz_id = k.biz_id AND j.job_id < k.below AND (k.type_id IS NULL OR j.type_id = k.type_id)
-     ORDER BY j.job_id DESC
-     LIMIT k.most)) u
-  ORDER BY u.job_id DESC
+    SELECT u.*, row_number() OVER (ORDER BY u.place DESC) AS n
+    FROM (
+      (SELECT {{live_columns}}, j.job_id + 0 AS place
+       FROM tocsin.job_live j
+       WHERE j.shard = k.shard AND j.biz_id = k.biz_id AND j.job_id + 0 < k.below
+       ORDER BY j.job_id + 0 DESC
+       LIMIT k.most_read)
+      UNION ALL
+      (SELECT {{history_columns}}, j.job_id + 0 AS place
+       FROM tocsin.job_history j
+       WHERE j.biz_id = k.biz_id AND j.job_id + 0 < k.below
+       ORDER BY j.job_id + 0 DESC
+       LIMIT k.most_read)
+      ORDER BY place DESC
+      LIMIT k.most_read) u) x
+  WHERE {{of_key}} OR x.n = k.most_read
+  ORDER BY x.place DESC
   LIMIT k.most) l

@@ -12,9 +12,10 @@ d AS (
   RETURNING j.*),
 h AS (
   INSERT INTO tocsin.job_history_dead {{history_into}}
-  {{history_row status = 4 | started_at = d.started_at | attempts = d.attempts | node = d.node
+  {{history_row status = 4 | started_at = d.started_at | last_start = NULL::timestamptz | attempts = d.attempts
+    | node = d.node
     | errors = tocsin.append_error(d.errors, clock_timestamp(), d.node, d.attempts,
-                                   'the lease ended before the last attempt did')}}),
+                                   'the lease ended before the last attempt did', d.gmt_modified)}}),
 n AS (
   -- Event 4: dead.
   {{count_end left = 1 | status = 4 | event = 4 | sample = max(d.job_id)

@@ -1,3 +1,4 @@
 -- See tocsin.take_over in the baseline migration.
 SELECT * FROM tocsin.take_over($1::smallint, $2::timestamptz, $3::bigint[], $4::integer[], $5::smallint[], $6::boolean[],
-                               $7::timestamptz[], $8::timestamptz[], $9::text[], $10::text[], $11::bigint[], $12::text[])
+                               $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::text[], $11::text[],
+                               $12::bigint[], $13::text[])

@@ -67,6 +67,14 @@ class StoreFixture {
   virtual void unlock() = 0;
   // What a restore can do: the finished job's record has the id of another job of its shard.
   virtual void give_id(JobId finished, JobId id) = 0;
+  // What JobStore writes to end this job is refused for its values, with all that the statement would write; until
+  // refuse_nothing().
+  virtual void refuse(JobId job) = 0;
+  virtual void refuse_nothing() = 0;
+  // The standby hears no more; and it takes over: the jobs created meanwhile are lost, the sequence of job ids is where
+  // it was, and every session has ended. REQUIRES: there was no job when it heard no more.
+  virtual void stop_standby() = 0;
+  virtual void fail_over() = 0;
   // The sequence of job ids begins anew, and every session has ended.
   virtual void begin_ids_anew() = 0;
 };
@@ -119,6 +127,8 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   FinishReply finish(const FinishRequest& request);
   CancelReply cancel(JobId job);
   ChangeReply retry(JobId job);
+  // From now on jobs of the type are too late a millisecond after their time.
+  void make_perishable();
   void let_pass(Duration time) { db->wait_until(db->now() + time); }
 
   // created = pending + running + done + cancelled + dead, and each is what the rows say.

@@ -69,6 +69,12 @@ TEST_F(BulkApi, WhatIsWrongIsNamed) {
       {R"({"action":"cancel","filter":{"biz_id":"a"},"delay_ms":5})", "delay_ms", 422},
       {R"({"action":"reschedule","filter":{"biz_id":"a"}})", "action_time", 422},
       {R"({"action":"retry","filter":{"biz_id":"a"},"rate_per_s":0})", "rate_per_s", 400},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"1999-12-31T23:59:59Z"})", "action_time", 400},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"2077-01-01T00:00:00Z"})", "action_time", 400},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"2076-02-29T12:00:00Z","spread_ms":1})",
+       "spread_ms", 422},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"delay_ms":1577836800000,"spread_ms":1})", "spread_ms", 422},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"delay_ms":1577836800001})", "delay_ms", 400},
   };
   for (const Case& wrong : cases) {
     const Answer answer = start(wrong.body);
@@ -88,6 +94,33 @@ TEST_F(BulkApi, AStopIsKept) {
   run_all();
   EXPECT_EQ(get("/v1/bulk/" + id).body["state"], "stopped");
   EXPECT_EQ(get("/v1/bulk/" + id).body["missed"], 1);
+}
+
+TEST_F(BulkApi, TheLastDeadlineOfASpreadMayLieFiftyYearsAhead) {
+  const auto of = [](const std::string& when) {
+    return R"({"action":"reschedule","filter":{"biz_id":"a"},"dry_run":true,)" + when + "}";
+  };
+  EXPECT_EQ(start(of(R"("delay_ms":1577836799999,"spread_ms":1)")).status, 200);
+  EXPECT_EQ(start(of(R"("action_time":"2076-02-29T11:59:59Z","spread_ms":1000)")).status, 200);
+}
+
+TEST_F(BulkApi, OneThatNoNodeRunsIsStoppedAtOnce) {
+  make_job("a");
+  make_job("b");
+  const std::string all = R"("action":"cancel","filter":{"biz_type":"order.unpaid"})";
+  const Answer first = start("{" + all + R"(,"rate_per_s":1})"), waiting = start("{" + all + "}");
+  ASSERT_EQ(waiting.status, 202) << waiting.text;
+  backend.time += std::chrono::seconds(1);
+  const Answer stopped = post("/v1/bulk/" + waiting.body["bulk_id"].get<std::string>() + "/stop");
+  EXPECT_EQ(stopped.body["state"], "stopped") << stopped.text;
+  EXPECT_EQ(stopped.body["changed"], 0);
+  EXPECT_EQ(stopped.body["missed"], 2);
+  EXPECT_EQ(stopped.body["is_stopping"], false);
+  EXPECT_TRUE(stopped.body["finished_at"].is_string());
+  const std::string id = first.body["bulk_id"];
+  EXPECT_EQ(post("/v1/bulk/" + id + "/stop").body["state"], "running") << "its node ends it";
+  run_all();
+  EXPECT_EQ(get("/v1/bulk/" + id).body["state"], "stopped");
 }
 
 TEST_F(BulkApi, WritesAreRecordedWithTheirTarget) {

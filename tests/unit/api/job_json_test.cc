@@ -36,8 +36,9 @@ Job whole_job() {
   job.gmt_create = kNoon - 1h;
   job.gmt_modified = kNoon + 2s;
   job.started_at = kNoon + 251ms + 500us;
+  job.last_started_at = kNoon + 1s + 500us;
   job.finished_at = kNoon + 2s;
-  job.errors = {{"2026-03-01T12:00:01.000000Z", "n1", 1, "HTTP 500\n"}};
+  job.errors = {{"2026-03-01T12:00:01.000000Z", "n1", 1, "HTTP 500\n", "2026-03-01T12:00:00.251500Z"}};
   return job;
 }
 
@@ -47,8 +48,10 @@ TEST(JobJson, WritesEveryField) {
       R"({"job_id":"4113","biz_id":"o \"1\"","biz_type":"order.unpaid","status":"dead","action_time":"2026-03-01T12:00:00.250000Z",)"
       R"("fire_at":"2026-03-01T12:00:01.000000Z","attempts":2,"max_attempts":2,"attribute":{"price":1.10},"idempotency_key":"k","shard":17,)"
       R"("node":"n1","gmt_create":"2026-03-01T11:00:00.000000Z","gmt_modified":"2026-03-01T12:00:02.000000Z",)"
-      R"("started_at":"2026-03-01T12:00:00.251500Z","finished_at":"2026-03-01T12:00:02.000000Z","lateness_ms":1.5,)"
-      R"("errors":[{"at":"2026-03-01T12:00:01.000000Z","node":"n1","attempt":1,"message":"HTTP 500\n"}]})");
+      R"("started_at":"2026-03-01T12:00:00.251500Z","last_started_at":"2026-03-01T12:00:01.000500Z",)"
+      R"("finished_at":"2026-03-01T12:00:02.000000Z","lateness_ms":1.5,)"
+      R"("errors":[{"at":"2026-03-01T12:00:01.000000Z","node":"n1","attempt":1,"message":"HTTP 500\n",)"
+      R"("started_at":"2026-03-01T12:00:00.251500Z"}]})");
 }
 
 TEST(JobJson, WritesNullForWhatIsNotThere) {
@@ -56,7 +59,8 @@ TEST(JobJson, WritesNullForWhatIsNotThere) {
   job.job_id = 1024;
   job.biz_type = "gone";
   const auto json = nlohmann::json::parse(job_text(job, catalog()));
-  for (const char* name : {"attribute", "idempotency_key", "node", "started_at", "finished_at", "lateness_ms"})
+  for (const char* name :
+       {"attribute", "idempotency_key", "node", "started_at", "last_started_at", "finished_at", "lateness_ms"})
     EXPECT_TRUE(json.at(name).is_null()) << name;
   EXPECT_EQ(json.at("errors"), nlohmann::json::array());
   EXPECT_EQ(json.at("biz_type"), "gone");

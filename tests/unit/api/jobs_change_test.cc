@@ -184,7 +184,7 @@ TEST_F(Explain, SaysWhyAJobHasNotFired) {
   EXPECT_NE(reason().find("Dead at"), std::string::npos);
 }
 
-TEST_F(Explain, SaysWhenAnExhaustedJobOfAPausedTypeIsDead) {
+TEST_F(Explain, AnExhaustedJobIsAboutToBeDeadAlsoWhileItsTypeIsPaused) {
   call("PUT", "/v1/types/order.unpaid", R"({"handler":{"kind":"noop"},"max_attempts":1})");
   const std::string id = make_job();
   const auto reason = [&] { return get("/v1/jobs/" + id + "/explain").body.at("reason").get<std::string>(); };
@@ -193,7 +193,7 @@ TEST_F(Explain, SaysWhenAnExhaustedJobOfAPausedTypeIsDead) {
   backend.time += 1min;
   EXPECT_NE(reason().find("about to be dead"), std::string::npos) << reason();
   post("/v1/types/order.unpaid/pause");
-  EXPECT_NE(reason().find("will be dead when its type is resumed"), std::string::npos) << reason();
+  EXPECT_NE(reason().find("about to be dead"), std::string::npos) << reason();
 }
 
 TEST_F(Explain, SaysThatAJobWaitsForItsAcknowledgement) {
@@ -284,11 +284,41 @@ TEST_F(RequestPaths, AListThatTakesTooLongSaysWhatToAdd) {
   EXPECT_EQ(problem.detail.find("statement"), std::string::npos) << problem.detail;
 }
 
+TEST_F(RequestPaths, AKeyWithoutJobsHasAnAnswerThatSaysSo) {
+  const Json none{{"cancelled", Json::array()},
+                  {"running", Json::array()},
+                  {"finished", Json::array()},
+                  {"not_found", Json::array()}};
+  for (const char* body : {R"({"biz_id":"unknown"})", R"({"biz_id":"unknown","biz_type":"order.unpaid"})"}) {
+    const Answer answer = post("/v1/jobs/cancel", body);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, none) << answer.text;
+  }
+  const Answer list = get("/v1/jobs?biz_id=unknown");
+  EXPECT_EQ(list.body, (Json{{"items", Json::array()}, {"next_cursor", nullptr}})) << list.text;
+}
+
 TEST_F(RequestPaths, AKeyOfManyJobsIsCancelledAllTheSame) {
   for (std::size_t i = 0; i <= JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
   EXPECT_EQ(answer.body.at("cancelled").size(), JobDesk::kMostOfOneKeyTogether + 1);
+  EXPECT_EQ(backend.posted_waiting, 1) << "jobs of it may be locked";
   EXPECT_FALSE(answer.body.contains("more"));
+}
+
+TEST_F(RequestPaths, AKeyOfTooManyJobsIsCancelledInSteps) {
+  std::string jobs;
+  for (std::size_t i = 0; i < JobDesk::kMostOfOneKey; ++i)
+    jobs += R"({"biz_type":"order.unpaid","biz_id":"many","delay_ms":60000},)";
+  jobs.pop_back();
+  ASSERT_EQ(post("/v1/jobs/batch", R"({"jobs":[)" + jobs + "]}").status, 201);
+  const std::string last = make_job("many");
+  const Answer first = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
+  EXPECT_EQ(first.body.at("cancelled").size(), JobDesk::kMostOfOneKey);
+  EXPECT_EQ(first.body.value("more", false), true);
+  const Answer second = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
+  EXPECT_EQ(second.body.at("cancelled"), Json::array({last}));
+  EXPECT_FALSE(second.body.contains("more"));
 }
 
 TEST_F(RequestPaths, APastOfManyJobsIsNamedInPart) {
@@ -296,6 +326,45 @@ TEST_F(RequestPaths, APastOfManyJobsIsNamedInPart) {
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"past"})");
   EXPECT_EQ(answer.body.at("finished").size(), JobDesk::kMostNamed);
   EXPECT_EQ(answer.body.at("more_finished"), true);
+}
+
+// A job that replaces the one with key "k", and a new one.
+constexpr const char* kReplacingBatch =
+    R"({"jobs":[{"biz_type":"order.unpaid","biz_id":"o-1","idempotency_key":"k","on_conflict":"replace","delay_ms":9},)"
+    R"({"biz_type":"order.unpaid","biz_id":"o-3","idempotency_key":"k","delay_ms":1000}]})";
+
+TEST_F(RequestPaths, WhatWaitsForOtherTransactionsHasThreadsOfItsOwn) {
+  const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
+  backend.database.lock(std::stoll(held));
+  EXPECT_EQ(post("/v1/jobs/batch", kReplacingBatch).status, 503);
+  EXPECT_EQ(backend.posted_waiting, 1);
+  const Answer each = post("/v1/jobs/batch?partial=true", kReplacingBatch);
+  ASSERT_EQ(each.status, 201) << each.text;
+  EXPECT_EQ(each.body.at("items")[0].at("error").at("status"), 503);
+  EXPECT_EQ(each.body.at("items")[1].at("created"), true);
+  EXPECT_EQ(backend.posted_waiting, 2);
+  const Answer some = post("/v1/jobs/cancel", R"({"job_ids":[")" + held + R"(",")" + free + "\"]}");
+  EXPECT_EQ(some.body.at("locked"), Json::array({held}));
+  EXPECT_EQ(some.body.at("cancelled"), Json::array({free}));
+  EXPECT_EQ(backend.posted_waiting, 3);
+  backend.database.unlock(std::stoll(held));
+  EXPECT_EQ(post("/v1/jobs/batch", kReplacingBatch).status, 201);
+  EXPECT_EQ(post("/v1/jobs/cancel", R"({"job_ids":[")" + held + "\"]}").body.at("cancelled"), Json::array({held}));
+  EXPECT_EQ(backend.posted_waiting, 3) << "nothing was held";
+}
+
+TEST_F(RequestPaths, WhatWouldWaitBehindManyIsAnsweredAtOnce) {
+  const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
+  backend.database.lock(std::stoll(held));
+  backend.are_many_waiting = true;
+  for (const char* partial : {"false", "true"}) {
+    const Answer batch = post(std::string("/v1/jobs/batch?partial=") + partial, kReplacingBatch);
+    EXPECT_EQ(batch.status, 503) << "nothing was created";
+    EXPECT_EQ(batch.retry_after, "1");
+  }
+  const Answer some = post("/v1/jobs/cancel", R"({"job_ids":[")" + held + R"(",")" + free + "\"]}");
+  EXPECT_EQ(some.body.at("locked"), Json::array({held}));
+  EXPECT_EQ(some.body.at("cancelled"), Json::array({free}));
 }
 
 TEST_F(RequestPaths, WhatIsLockedIsSaidToBe) {

@@ -66,6 +66,35 @@ TEST_F(Routes, DescribeEveryStatusTheyPromise) {
   EXPECT_EQ(paths.at("/v1/jobs/{job_id}").at("get").at("parameters").at(0).at("name"), "job_id");
 }
 
+// The page shows a viewer no buttons; whatever else it may call with its token, nothing changes.
+TEST_F(Routes, RefuseEveryWriteOfAViewer) {
+  ApiConfig config;
+  config.tokens = *Tokens::from_text("[[token]]\nname='v'\nrole='viewer'\ntoken='viewer-0123456789ab'\n");
+  Api guarded(backend, std::move(config));
+  std::set<std::string> refused;
+  const Json document = get("/openapi.json").body;
+  for (const auto& [path, methods] : document.at("paths").items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      HttpRequest request;
+      request.method = method;
+      std::transform(method.begin(), method.end(), request.method.begin(),
+                     [](char c) { return static_cast<char>(c - 32); });
+      request.target = path;
+      for (std::size_t at; (at = request.target.find('{')) != std::string::npos;)
+        request.target.replace(at, request.target.find('}') - at + 1, "1");
+      request.authorization = "Bearer viewer-0123456789ab";
+      request.content_type = "application/json";
+      const Admission admission = guarded.router().admit(request);
+      if (request.method == "GET") continue;
+      ASSERT_TRUE(admission.refusal) << method << ' ' << path;
+      EXPECT_EQ(admission.refusal->status, 403) << method << ' ' << path;
+      refused.insert(operation.at("operationId"));
+    }
+  }
+  for (const char* operation : {"createJob", "cancelJob", "putType", "startBulk", "stopBulk", "leaseJobs"})
+    EXPECT_TRUE(refused.contains(operation)) << operation;
+}
+
 TEST_F(Routes, AnswerEveryPathOfTheContract) {
   for (const char* route : {"POST /v1/jobs",
                             "POST /v1/jobs/batch",
@@ -96,6 +125,17 @@ TEST_F(Routes, AnswerEveryPathOfTheContract) {
       return r.method + " " + r.path == route;
     })) << route;
   }
+}
+
+TEST_F(Routes, RecordEveryWriteButThoseOfLeases) {
+  int writes = 0;
+  for (const Route& route : api.router().routes()) {
+    const bool is_write = route.method != "GET";
+    EXPECT_EQ(route.audit != Audit::none, is_write && route.access != Access::consume)
+        << route.method << ' ' << route.path;
+    writes += is_write;
+  }
+  EXPECT_GE(writes, 15);
 }
 
 using Router_ = ApiTest;

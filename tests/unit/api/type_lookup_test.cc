@@ -154,6 +154,25 @@ TEST_F(RemovedTypes, KeepTheirNameInListsAndAnswers) {
   EXPECT_EQ(create("order.unpaid").status, 422);
 }
 
+TEST_F(RemovedTypes, AreNamedInReportsAndBulkOperations) {
+  dead_job();
+  ASSERT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 200);
+  for (const char* name : {"day", "dead", "dead_now", "outcome", "backlog"}) {
+    const Answer report = get(std::string("/v1/reports/") + name + "?type=order.unpaid");
+    EXPECT_EQ(report.status, 200) << name << report.text;
+    EXPECT_EQ(backend.database.reports_asked.back().biz_type, "order.unpaid") << name;
+  }
+  const Answer retry = post("/v1/bulk", R"({"action":"retry","filter":{"biz_type":"order.unpaid"}})");
+  ASSERT_EQ(retry.status, 202) << retry.text;
+  EXPECT_EQ(retry.body.at("matched"), 1);
+  MonoTime now{std::chrono::hours(1)};
+  while (backend.bulk_runner.is_busy()) now = std::max(now, backend.bulk_runner.step(now));
+  const Json ended = get("/v1/bulk/" + retry.body.at("bulk_id").get<std::string>()).body;
+  EXPECT_EQ(ended.at("state"), "done");
+  EXPECT_EQ(ended.at("changed"), 0) << "no job of a removed type is revived";
+  EXPECT_EQ(ended.at("missed"), 1);
+}
+
 TEST_F(RemovedTypes, ReviveNoJob) {
   const std::string id = dead_job();
   ASSERT_EQ(call("DELETE", "/v1/types/order.unpaid").status, 200);

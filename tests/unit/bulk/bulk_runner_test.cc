@@ -167,5 +167,127 @@ TEST_F(BulkRunnerTest, ADatabaseThatIsAwayDelaysItOnly) {
   EXPECT_EQ(stored(bulk.bulk_id).changed, 10);
 }
 
+class BulkOfTwo : public BulkRunnerTest {
+ public:
+  BulkOfTwo() {
+    second.now = kStart;
+    BizType type;
+    type.name = "order.unpaid";
+    EXPECT_EQ(other_database.put_type(type, kStart).type.type_id, type_id);
+  }
+  void add_jobs_to_both(int n) {
+    add_jobs(n);
+    for (int i = 0; i < n; ++i) {
+      NewJob job;
+      job.biz_id = "p-" + std::to_string(i);
+      job.type_id = type_id;
+      job.when = {kStart + 1h, {}};
+      ASSERT_TRUE(other_database.create({job}, CreateMode::all_or_nothing, kStart));
+    }
+  }
+  Bulk start_in_both(BulkAction action, std::optional<double> rate = {}) {
+    BulkRequest request;
+    request.action = action;
+    request.filter.type_id = type_id;
+    request.rate_per_s = rate;
+    return *store.start(request, *store.count(request) + *second.count(request), 1, BulkRunner::kLease);
+  }
+  std::int64_t cancelled_in(FakeDatabase& where) {
+    return std::ranges::count(where.list({}), JobStatus::cancelled, &Job::status);
+  }
+  std::vector<BulkDatabase> both() { return {{0, &store}, {1, &second}}; }
+  // Until it has ended, or waits for a database.
+  void run_to_the_end(BulkRunner& who) {
+    MonoTime now = kNow;
+    for (int i = 0; i < 1000 && who.is_busy(); ++i) now = std::max(now, who.step(now));
+  }
+
+  FakeDatabase other_database{[this] { return second.now; }, 4};
+  FakeBulkStore second{other_database};
+  BulkRunner of_both{1, {{0, &store}, {1, &second}}, [](const Candidate&) {}};
+};
+
+TEST_F(BulkOfTwo, TheNumbersOfBothDatabasesAddUp) {
+  add_jobs_to_both(70);
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  of_both.take(bulk);
+  run_to_the_end(of_both);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 140);
+  EXPECT_EQ(stored(bulk.bulk_id).missed(), 0);
+  EXPECT_EQ(cancelled_in(database), 70);
+  EXPECT_EQ(cancelled_in(other_database), 70);
+}
+
+TEST_F(BulkOfTwo, TheRateIsThatOfBothTogether) {
+  add_jobs_to_both(20);
+  const Bulk bulk = start_in_both(BulkAction::cancel, 10.0);
+  of_both.take(bulk);
+  MonoTime now = kNow;
+  for (int seconds = 1; seconds <= 4; ++seconds) {
+    while (now < kNow + std::chrono::seconds(seconds) && of_both.is_busy()) now = std::max(now, run(now, of_both));
+    EXPECT_LE(cancelled_in(database) + cancelled_in(other_database), 10 * seconds + 2) << seconds;
+  }
+  run_to_the_end(of_both);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 40);
+}
+
+TEST_F(BulkOfTwo, ADatabaseThatIsDownHoldsUpItsOwnJobsOnly) {
+  add_jobs_to_both(10);
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  of_both.take(bulk);
+  while (cancelled_in(database) < 10) of_both.step(kNow);
+  second.fails = ErrorCode::unavailable;
+  const MonoTime again = run(kNow, of_both);
+  EXPECT_TRUE(of_both.is_busy());
+  second.fails.reset();
+  run(again, of_both);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 20);
+}
+
+TEST_F(BulkOfTwo, FailsWithDefiniteNumbersWhenOneRefusesItsValues) {
+  add_jobs_to_both(10);
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  of_both.take(bulk);
+  while (cancelled_in(database) < 10) of_both.step(kNow);
+  second.fails = ErrorCode::invalid;
+  run_to_the_end(of_both);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::failed);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 10);
+  EXPECT_EQ(stored(bulk.bulk_id).missed(), 10);
+}
+
+TEST_F(BulkOfTwo, OneThatNoNodeRunsIsStoppedWithTheNumbersOfBoth) {
+  add_jobs_to_both(10);
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  ASSERT_TRUE(store.run_batch(bulk, 3));
+  ASSERT_TRUE(second.run_batch(bulk, 4));
+  EXPECT_EQ((*stop_bulk(both(), 2, bulk.bulk_id))->state, BulkState::running) << "node 1 has its lease";
+  store.now += BulkRunner::kLease + 1s;  // and has died
+  const Bulk ended = **stop_bulk(both(), 2, bulk.bulk_id);
+  EXPECT_EQ(ended.state, BulkState::stopped);
+  EXPECT_EQ(ended.changed, 7);
+  EXPECT_EQ(ended.missed(), 13);
+  EXPECT_EQ(second.run_batch(bulk, 10)->changed, 4) << "a batch of the node that was thought dead";
+  EXPECT_FALSE(*stop_bulk(both(), 2, 4711));
+}
+
+TEST_F(BulkOfTwo, AStopThatOneDatabaseDoesNotAnswerIsKept) {
+  add_jobs_to_both(10);
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  store.now += BulkRunner::kLease + 1s;
+  second.fails = ErrorCode::unavailable;
+  EXPECT_TRUE((*stop_bulk(both(), 2, bulk.bulk_id))->is_stop_requested);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::running);
+  second.fails.reset();
+  store.now += BulkRunner::kLease + 1s;
+  BulkRunner other{3, both(), [](const Candidate&) {}};
+  run(kNow, other);
+  run_to_the_end(other);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::stopped);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 0);
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -33,6 +33,20 @@ TEST(DayWitness, AWrongYearDropsNothingButWhatWouldGoNext) {
   EXPECT_FALSE(witness.confirms({kToday, 1, true, 1}, later)) << "today, where history is kept for a day";
 }
 
+// The width of the window: each wrong date counts for one real day.
+TEST(DayWitness, SeveralWrongDatesDropAsManyDaysThatWouldGoNext) {
+  constexpr int kKept = 7;
+  for (int wrong = 0; wrong <= 3; ++wrong) {
+    DayWitness witness;
+    witness.see(kToday, kStarted);
+    for (int year = 1; year <= wrong; ++year)
+      witness.see(kToday + days(366 * year), kStarted + std::chrono::hours(year));
+    for (int age = 0; age <= kKept + 1; ++age)
+      EXPECT_EQ(witness.confirms(used(kToday - days(age), age + wrong), kStarted + days(1)), age > kKept - wrong)
+          << age << " days after " << wrong << " wrong dates";
+  }
+}
+
 TEST(DayWitness, AProcessThatBeganUnderTheWrongYearDropsNothingEither) {
   DayWitness witness;
   witness.see(kToday + days(365), kStarted);

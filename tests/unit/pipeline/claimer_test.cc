@@ -1,38 +1,7 @@
-#include "pipeline/claimer.h"
-
-#include <gtest/gtest.h>
-
-#include <set>
-
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/claimer_bench.h"
 
 namespace tocsin {
 namespace {
-
-class ClaimerTest : public StageBench {
- protected:
-  void SetUp() override {
-    set_types({biz_type(1), biz_type(2), biz_type(3, "noop")});
-    know_time();
-    claimer_ = std::make_unique<Claimer>(shared(), store, 42);
-  }
-  MonoTime step() { return claimer_->step(now); }
-  Claimer& claimer() { return *claimer_; }
-  std::vector<ClaimedJob> won() { return shared().claimed.pop_some(1'000'000); }
-  std::size_t running() { return shared().limiter.running(); }
-  void win_all_but(const std::set<JobId>& lost) {
-    store.on_claim = [this, lost](auto jobs, auto, auto&) {
-      std::vector<ClaimedJob> out;
-      for (const JobId id : jobs) {
-        if (!lost.contains(id)) out.push_back(claimed(id, 1));
-      }
-      return out;
-    };
-  }
-
- private:
-  std::unique_ptr<Claimer> claimer_;
-};
 
 class AsyncClaimerTest : public ClaimerTest {
  protected:
@@ -157,6 +126,49 @@ TEST_F(ClaimerTest, WhatIsLostAgainAndAgainIsLeftToTheScan) {
   EXPECT_EQ(now - MonoTime{}, 30ms);
   EXPECT_EQ(shared().known.size(), 0U);
   EXPECT_EQ(events[Counter::claims_lost], 1);
+}
+
+// The pauses between its claims add up to 2, 6, 14 and 30 ms.
+TEST_F(ClaimerTest, AClockSetBackDelaysAJobByAsMuchAgainAndTwoMilliseconds) {
+  JobId id = 0;
+  for (const Duration back : {1000us, 2100us, 5000us, 6100us, 14'100us, 29'000us}) {
+    const WallTime due = db_now();
+    step_database_clock(-back);
+    Candidate job{++id, 1, due};
+    std::optional<WallTime> started;
+    store.on_claim = [&](auto, auto, auto&) {
+      std::vector<ClaimedJob> won;
+      if (db_now() < due) return won;
+      started = db_now();
+      won.push_back(claimed(id, 1));
+      return won;
+    };
+    shared().known.add(id, 1);
+    for (int i = 0; i < 5 && !started; ++i) {
+      now = std::max(now, shared().db_clock.when(job.fire_at));
+      shared().due.push(std::vector{job});
+      step();
+      if (const auto again = shared().candidates.pop_some(1); !again.empty()) job = again.front();
+    }
+    ASSERT_TRUE(started) << back.count();
+    EXPECT_LT(*started - due, back + 2ms) << back.count();
+    know_time();  // the next scan
+  }
+}
+
+TEST_F(ClaimerTest, AClockSetForwardIsKnownWithTheFirstJobThatIsClaimed) {
+  win_all_but({});
+  store.on_fire = [this](auto jobs) { return std::vector<Fired>{{jobs[0], 3, kStart, db_now()}}; };
+  for (const TypeId type : {1, 3}) {
+    step_database_clock(5ms);
+    push_due({{type, type, kStart}});
+    step();
+    EXPECT_LE(*shared().db_clock.at_least(now), db_now() - 4ms);
+    now += 300us;  // the answer's way back
+    step();
+    EXPECT_GE(*shared().db_clock.at_least(now), db_now() - 300us);
+    EXPECT_LE(*shared().db_clock.at_least(now), db_now());
+  }
 }
 
 TEST_F(ClaimerTest, TellsNoLatenessOfWhatHasNotStartedYet) {
@@ -385,33 +397,6 @@ TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
   EXPECT_EQ(shared().ended_backlogs.size(), 1U) << "the scanner reads what else is due";
 }
 
-TEST_F(ClaimerTest, FiresInstantTypesInOneCall) {
-  push_due({{1, 3, kStart}, {2, 3, kStart - 1s}});
-  store.on_fire = [](auto jobs) {
-    EXPECT_EQ(jobs.size(), 2U);
-    return std::vector<Fired>{{1, 3, kStart, kStart + 4ms}};
-  };
-  step();
-  EXPECT_EQ(running(), 0U);
-  EXPECT_EQ(events[Counter::finished_done], 1);
-  EXPECT_EQ(events[Counter::claims_lost], 1);
-  EXPECT_EQ(events.lateness(), std::vector<Duration>{4ms});
-  EXPECT_EQ(shared().known.size(), 0U);
-}
-
-TEST_F(ClaimerTest, ForgetsInstantJobsWhateverWentWrong) {
-  for (const Error& error : {unavailable(), in_doubt()}) {
-    push_due({{1, 3, kStart}});
-    store.on_fire = [&](auto) { return error; };
-    EXPECT_EQ(step(), now + config.retry_pause);
-    EXPECT_EQ(shared().known.size(), 0U) << "done, or pending and scanned again";
-  }
-  shared().due.push_backlog({{0, 3}, kStart});
-  store.on_fire_due = [](auto, auto, auto) { return in_doubt(); };
-  step();
-  EXPECT_FALSE(shared().due.has_backlog({0, 3}));
-}
-
 TEST_F(ClaimerTest, ForgetsJobsOfTypesThatWerePausedMeanwhile) {
   push_due({{1, 1, kStart}});
   BizType paused = biz_type(1);
@@ -447,30 +432,6 @@ TEST_F(ClaimerTest, NeverHoldsMoreThanTheNodeMayRun) {
   EXPECT_GT(held, config.max_running / 2);
   EXPECT_LT(held, config.max_running) << "some slots stay free for types that come later";
   EXPECT_EQ(shared().due.size(), 10'000 - held);
-}
-
-TEST_F(ClaimerTest, WhatWasNotFiredCountsForNoRate) {
-  BizType type = biz_type(3, "noop");
-  type.rate_per_s = 2;
-  set_types({type});
-  const auto left = [&] { return shared().flow->take(type, 10, Pace::fresh, now).n; };
-  ASSERT_EQ(left(), 0U);
-  for (const bool is_backlog : {false, true}) {
-    now += 1s;
-    if (is_backlog)
-      shared().due.push_backlog({{0, 3}, kStart});
-    else
-      push_due({{1, 3, kStart}, {2, 3, kStart}});
-    store.on_fire = [](auto) { return unavailable(); };
-    store.on_fire_due = [](auto, auto, auto) { return unavailable(); };
-    step();
-    EXPECT_EQ(left(), 2U) << is_backlog;
-  }
-  now += 1s;
-  push_due({{1, 3, kStart}, {2, 3, kStart}});
-  store.on_fire = [](auto) { return in_doubt(); };
-  step();
-  EXPECT_EQ(left(), 0U) << "it may have happened";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "pipeline/claimer.h"
@@ -184,7 +185,8 @@ TEST_F(LanesTest, TheReaperDropsALaneToItsEnd) {
   LeaseReaper reaper(shared(), store);
   shared().too_late.try_push({{3, 1}, kStart});
   std::vector<int> left{500, 500, 20};
-  store.on_drop_late = [&](Lane lane, WallTime before, int limit) {
+  store.on_drop_late = [&](Lane lane, WallTime before, int limit, int passed) {
+    EXPECT_EQ(passed, 0);
     EXPECT_EQ(lane, (Lane{3, 1}));
     EXPECT_EQ(before, kStart);
     EXPECT_EQ(limit, 500);
@@ -196,6 +198,26 @@ TEST_F(LanesTest, TheReaperDropsALaneToItsEnd) {
   }
   EXPECT_TRUE(left.empty());
   EXPECT_EQ(events[Counter::dropped_late], 1020);
+}
+
+TEST_F(LanesTest, TheReaperPassesALateRowThatTheStoreRefuses) {
+  set_types({biz_type(1)});
+  LeaseReaper reaper(shared(), store);
+  shared().too_late.try_push({{3, 1}, kStart});
+  constexpr int kCulprit = 300;
+  std::vector<int> rows(1200);
+  std::iota(rows.begin(), rows.end(), 0);
+  store.on_drop_late = [&](Lane, WallTime, int limit, int passed) -> Result<int> {
+    const auto begin = rows.begin() + std::min<std::ptrdiff_t>(passed, std::ssize(rows));
+    const auto end = begin + std::min<std::ptrdiff_t>(limit, rows.end() - begin);
+    if (std::find(begin, end, kCulprit) != end) return Error{ErrorCode::invalid, "not this one", ""};
+    const auto n = static_cast<int>(end - begin);
+    rows.erase(begin, end);
+    return n;
+  };
+  for (int i = 0; i < 100; ++i) now = std::min(reaper.step(now), now + 1s);
+  EXPECT_EQ(rows, std::vector<int>{kCulprit});
+  EXPECT_EQ(events[Counter::dropped_late], 1199);
 }
 
 TEST_F(LanesTest, AHintOfAPausedTypeTakesNoMemory) {

@@ -50,6 +50,7 @@ TEST(KnownJobs, FortyFloodsLeaveRoomForAnotherType) {
   for (TypeId type = 1; type <= 40; ++type)
     while (known.add(++id, type) == KnownJobs::Added::yes) {
     }
+  EXPECT_EQ(100'000 - known.size(), 242U);
   EXPECT_GT(known.available(41), 0U);
   EXPECT_EQ(known.available(40), 0U);
 }
@@ -75,21 +76,30 @@ TEST(ConcurrencyLimiter, OneTypeAloneGetsHalf) {
 
 TEST(ConcurrencyLimiter, TypesThatComeOneAfterTheOtherLeaveSlotsForThoseThatFollow) {
   ConcurrencyLimiter limiter(4096);
-  for (TypeId type = 1; type <= 40; ++type) EXPECT_GT(limiter.acquire(type, 256), 0U) << type;
-  EXPECT_LE(limiter.running(), 4046U);
+  for (TypeId type = 1; type <= 40; ++type) EXPECT_GT(limiter.acquire(type, 4096), 0U) << type;
+  EXPECT_EQ(4096 - limiter.running(), 63U);
   EXPECT_GT(limiter.acquire(1000, 1), 0U) << "for a healthy type, however many came before";
 }
 
+// Slots stay free for types that come later: no slot is taken back.
 TEST(ConcurrencyLimiter, AllThatWaitConvergeToEqualParts) {
-  ConcurrencyLimiter limiter(4096);
-  for (int round = 0; round < 50; ++round) {
-    for (TypeId type = 1; type <= 20; ++type) {
-      limiter.release(type, limiter.running(type) / 4);  // a few of them end
-      limiter.acquire(type, 256);
+  const auto expect_free = [](TypeId types, std::size_t free) {
+    ConcurrencyLimiter limiter(4096);
+    for (int round = 0; round < 60; ++round) {
+      for (TypeId type = 1; type <= types; ++type) {
+        limiter.release(type, limiter.running(type) / 4);  // a few of them end
+        limiter.acquire(type, 4096);
+      }
     }
-  }
-  for (TypeId type = 1; type <= 20; ++type) EXPECT_NEAR(static_cast<double>(limiter.running(type)), 175, 25) << type;
-  EXPECT_LT(limiter.running(), 3696U);
+    const double part = static_cast<double>(limiter.running()) / types;
+    for (TypeId type = 1; type <= types; ++type)
+      EXPECT_NEAR(static_cast<double>(limiter.running(type)), part, std::max(1.0, part * 0.45)) << type;
+    EXPECT_EQ(4096 - limiter.running(), free) << types;
+  };
+  expect_free(1, 2048);
+  expect_free(8, 904);
+  expect_free(20, 599);
+  expect_free(200, 170);
 }
 
 TEST(ConcurrencyLimiter, TheLastSlotsGoToTypesThatHaveNone) {
@@ -213,8 +223,10 @@ TEST_F(DueQueueTest, LightJobsDoNotTurnBackTheTurnsOfTheBacklog) {
 TEST_F(DueQueueTest, ThePriorityClaimerServesOnlyLightTypes) {
   push(1, 10'000);
   EXPECT_TRUE(pop(90, ClaimerRole::priority).empty());
-  push(2, 30);
-  EXPECT_EQ(by_type(pop(90, ClaimerRole::priority)), (std::map<TypeId, std::size_t>{{2, 30}}));
+  push(2, 64);
+  EXPECT_EQ(by_type(pop(90, ClaimerRole::priority)), (std::map<TypeId, std::size_t>{{2, 64}}));
+  push(2, 65);
+  EXPECT_TRUE(pop(90, ClaimerRole::priority).empty()) << "now it is hot, too";
   queue.push_backlog({{0, 3}, kStart});
   EXPECT_TRUE(pop(90, ClaimerRole::priority).empty());
 }

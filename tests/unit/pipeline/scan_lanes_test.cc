@@ -108,12 +108,36 @@ TEST_F(ScannerTest, FindsExhaustedJobsAmongTheRowsOfABacklogOncePerSweep) {
   const JobId first = insert(kStart - 1h + 30ms, 1, 0, true);
   scan_until(kStart + 21s);
   ASSERT_TRUE(shared().due.has_backlog({0, 1}));
-  EXPECT_EQ(shared().expired.pop_some(10).front(), first);
+  EXPECT_GT(std::ranges::count(shared().expired.pop_some(10), first), 0);
   std::erase_if(table, [&](const Row& row) { return row.candidate.job_id == first; });
   const JobId second = insert(db_now() - 1s, 1, 0, true);
   shared().expired.pop_some(100);
   scan_until(db_now() + 20s);
-  EXPECT_EQ(shared().expired.pop_some(10).front(), second);
+  EXPECT_GT(std::ranges::count(shared().expired.pop_some(10), second), 0);
+}
+
+// Those that ran when the pause began: nothing of the type starts, and they end all the same.
+TEST_F(ScannerTest, FindsExhaustedJobsOfAPausedTypeAndReadsNothingElse) {
+  config.overdue_page = 8;
+  config.sweep_interval = 10s;
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  set_types({paused});
+  for (int i = 0; i < 40; ++i) insert(kStart - 1h + i * 1ms);
+  const JobId first = insert(kStart - 1h + 30ms, 1, 0, true);
+  int reads = 0;
+  while (db_now() < kStart + 21s) {
+    scan();
+    reads += static_cast<int>(asked.size());
+    for (const ScanRange& range : asked) EXPECT_TRUE(range.only_exhausted);
+  }
+  EXPECT_GT(std::ranges::count(shared().expired.pop_some(10), first), 0) << "within two sweeps";
+  EXPECT_LE(reads, 3) << "one per sweep";
+  EXPECT_TRUE(found().empty());
+  set_types({biz_type(1)});
+  scanner().request_scan();
+  scan_until_it_rests();
+  EXPECT_TRUE(shared().due.has_backlog({0, 1})) << "the whole lane is read when the type resumes";
 }
 
 TEST_F(ScannerTest, APullBacklogThatNobodyAsksForCostsASearchOfItsShard) {
@@ -126,6 +150,7 @@ TEST_F(ScannerTest, APullBacklogThatNobodyAsksForCostsASearchOfItsShard) {
   for (int i = 0; i < 60; ++i) {
     scan();
     reads += static_cast<int>(asked.size());
+    EXPECT_FALSE(is_searched({0, 1}));
   }
   EXPECT_LE(reads, 3) << "for exhausted jobs, with the sweeps";
   shared().due.end_backlog({{0, 1}, {}, Pace::fresh});  // a consumer has come

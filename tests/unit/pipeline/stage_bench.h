@@ -60,7 +60,7 @@ class ScriptedStore final : public JobStore {
   std::function<Result<std::vector<FinishReply>>(std::span<const FinishRequest>)> on_finish;
   std::function<Result<std::vector<std::optional<Duration>>>(std::span<const Lease>)> on_leases_left;
   std::function<Result<int>(std::span<const JobId>)> on_bury;
-  std::function<Result<int>(Lane, WallTime, int)> on_drop_late;
+  std::function<Result<int>(Lane, WallTime, int, int)> on_drop_late;
   int calls = 0;
   Duration time_limit{0};  // that the last call had
 
@@ -92,8 +92,8 @@ class ScriptedStore final : public JobStore {
     return call(on_leases_left, leases);
   }
   Result<int> mark_dead(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
-  Result<int> drop_late(Lane lane, WallTime before, int limit, const std::string&) override {
-    return call(on_drop_late, lane, before, limit);
+  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string&) override {
+    return call(on_drop_late, lane, before, limit, passed);
   }
 
  private:

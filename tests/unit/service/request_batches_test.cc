@@ -217,7 +217,7 @@ TEST_F(Gathered, ARetryOfALockedJobHoldsUpNobodyAndComesBack) {
 TEST_F(Gathered, ReadsAreAnsweredEachWithItsOwn) {
   const JobId a = create("a"), b = create("b");
   Result<std::optional<Job>> first = unasked_, none = unasked_;
-  Result<std::vector<Job>> list = unasked_, empty = unasked_;
+  Result<KeyList> list = unasked_, empty = unasked_;
   std::vector<ReadItem> items;
   const auto to = [](auto& reply) { return [&reply](auto r) { reply = std::move(r); }; };
   items.emplace_back(ListAsked{{"b", {}, {}, 10}, to(list)});
@@ -229,9 +229,9 @@ TEST_F(Gathered, ReadsAreAnsweredEachWithItsOwn) {
   ASSERT_TRUE(*first);
   EXPECT_EQ((*first)->job_id, a);
   EXPECT_FALSE(*none);
-  ASSERT_EQ(list->size(), 1u);
-  EXPECT_EQ(list->front().job_id, b);
-  EXPECT_TRUE(empty->empty());
+  ASSERT_EQ(list->jobs.size(), 1u);
+  EXPECT_EQ(list->jobs.front().job_id, b);
+  EXPECT_TRUE(empty->jobs.empty());
 }
 
 // A desk on which the keys that begin with "held" are another transaction's.
@@ -244,13 +244,15 @@ class HeldKeys final : public JobDesk {
       return Error{ErrorCode::conflict, "lock timeout", ""};
     return desk_.create(jobs, mode);
   }
-  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs) override { return desk_.cancel(jobs); }
+  Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) override {
+    return desk_.cancel(jobs, wait);
+  }
   Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override {
     return desk_.cancel_all(biz_id, type);
   }
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override { return desk_.change_together(batch); }
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override { return desk_.find(jobs); }
-  Result<std::vector<std::vector<Job>>> list_keys(std::span<const KeyQuery> queries) override {
+  Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override {
     return desk_.list_keys(queries);
   }
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override { return desk_.retry_each(jobs); }

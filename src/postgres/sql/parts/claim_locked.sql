@@ -11,7 +11,7 @@ u AS (
       errors = CASE
         WHEN j.claim_token IS NULL THEN j.errors
         ELSE tocsin.append_error(j.errors, clock_timestamp(), j.node, j.attempts,
-                                 'the lease ended before the attempt did')
+                                 'the lease ended before the attempt did', j.gmt_modified)
       END
   FROM c
   WHERE j.shard = c.shard AND j.job_id = c.job_id

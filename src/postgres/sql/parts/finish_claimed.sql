@@ -15,9 +15,11 @@ d AS (
   RETURNING j.*, c.kind, c.message, c.ord),
 h AS (
   INSERT INTO tocsin.job_history {{history_into}}
-  {{history_row status = d.kind | started_at = d.started_at | attempts = d.attempts | node = d.node
+  {{history_row status = d.kind | started_at = d.started_at
+    | last_start = CASE WHEN d.kind = 2 AND d.started_at < d.gmt_modified THEN d.gmt_modified END
+    | attempts = d.attempts | node = d.node
     | errors = CASE d.kind
-        WHEN 4 THEN tocsin.append_error(d.errors, clock_timestamp(), $7::text, d.attempts, d.message)
+        WHEN 4 THEN tocsin.append_error(d.errors, clock_timestamp(), $7::text, d.attempts, d.message, d.gmt_modified)
         ELSE d.errors
       END}}),
 u AS (
@@ -32,7 +34,7 @@ u AS (
         ELSE j.started_at
       END,
       errors = CASE c.kind
-        WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, c.message)
+        WHEN 0 THEN tocsin.append_error(j.errors, clock_timestamp(), $7::text, j.attempts, c.message, j.gmt_modified)
         ELSE j.errors
       END
   FROM c

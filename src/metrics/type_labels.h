@@ -1,0 +1,29 @@
+// TypeLabels: the values of the label biz_type in one family of metrics. Without a bound, each type would add a series
+// to every scrape of every node.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+namespace tocsin {
+
+// Thread: owner only.
+class TypeLabels {
+ public:
+  static constexpr std::size_t kMost = 200;  // types with a label of their own; the others share kOther
+  static constexpr const char* kOther = "other";
+
+  // `type` if it is one of the first kMost that were asked for, else kOther.
+  std::string of(const std::string& type) {
+    if (named_.contains(type)) return type;
+    if (named_.size() >= kMost) return kOther;
+    named_.insert(type);
+    return type;
+  }
+
+ private:
+  std::set<std::string> named_;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,23 @@
+// PartSize: how many rows one store call writes while the store refuses calls because of single rows. A refused call is
+// repeated for half as many, until the refused row is alone; each success doubles the number. The claimer (jobs that
+// are fired) and the lease reaper have one for each verb. Thread: owner only.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+namespace tocsin {
+
+class PartSize {
+ public:
+  std::size_t most() const { return most_; }  // 1 or more
+  void note_refused(std::size_t rows) { most_ = std::max<std::size_t>(1, rows / 2); }
+  void note_success() { most_ = std::min(most_, kUnlimited / 2) * 2; }
+
+ private:
+  static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max() / 2;
+  std::size_t most_ = kUnlimited;
+};
+
+}  // namespace tocsin

@@ -1,0 +1,150 @@
+// The claimer's instant jobs: claimed and finished in one call, in parts when the store refuses a row.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "pipeline/claimer.h"
+#include "unit/pipeline/stage_bench.h"
+
+namespace tocsin {
+namespace {
+
+class FireTest : public StageBench {
+ protected:
+  void SetUp() override {
+    set_types({biz_type(3, "noop")});
+    know_time();
+    claimer_ = std::make_unique<Claimer>(shared(), store, 42);
+  }
+  MonoTime step() { return claimer_->step(now); }
+  void steps(int n) {
+    for (int i = 0; i < n; ++i) now = std::min(step(), now + 1s);
+  }
+  static Error refused() { return {ErrorCode::invalid, "not this one", ""}; }
+  std::size_t running() { return shared().limiter.running(); }
+
+ private:
+  std::unique_ptr<Claimer> claimer_;
+};
+
+TEST_F(FireTest, FiresInstantTypesInOneCall) {
+  push_due({{1, 3, kStart}, {2, 3, kStart - 1s}});
+  store.on_fire = [](auto jobs) {
+    EXPECT_EQ(jobs.size(), 2U);
+    return std::vector<Fired>{{1, 3, kStart, kStart + 4ms}};
+  };
+  step();
+  EXPECT_EQ(running(), 0U);
+  EXPECT_EQ(events[Counter::finished_done], 1);
+  EXPECT_EQ(events[Counter::claims_lost], 1);
+  EXPECT_EQ(events.lateness(), std::vector<Duration>{4ms});
+  EXPECT_EQ(shared().known.size(), 0U);
+}
+
+TEST_F(FireTest, ForgetsInstantJobsWhateverWentWrong) {
+  for (const Error& error : {unavailable(), in_doubt()}) {
+    push_due({{1, 3, kStart}});
+    store.on_fire = [&](auto) { return error; };
+    EXPECT_EQ(step(), now + config.retry_pause);
+    EXPECT_EQ(shared().known.size(), 0U) << "done, or pending and scanned again";
+  }
+  shared().due.push_backlog({{0, 3}, kStart});
+  store.on_fire_due = [](auto, auto, auto) { return in_doubt(); };
+  step();
+  EXPECT_FALSE(shared().due.has_backlog({0, 3}));
+}
+
+TEST_F(FireTest, FiresARefusedBatchInPartsUntilTheCulpritIsAlone) {
+  push_due({{1, 3, kStart}, {2, 3, kStart}, {3, 3, kStart}, {4, 3, kStart}, {5, 3, kStart}, {6, 3, kStart}});
+  constexpr JobId kCulprit = 4;
+  std::set<JobId> fired;
+  store.on_fire = [&](std::span<const JobId> jobs) -> Result<std::vector<Fired>> {
+    if (std::ranges::count(jobs, kCulprit) > 0) return refused();
+    std::vector<Fired> done;
+    for (const JobId job : jobs) {
+      EXPECT_TRUE(fired.insert(job).second) << job;
+      done.push_back({job, 3, kStart, kStart});
+    }
+    return done;
+  };
+  steps(20);
+  EXPECT_EQ(fired, (std::set<JobId>{1, 2, 3, 5, 6}));
+  EXPECT_EQ(events[Counter::finished_done], 5);
+  EXPECT_EQ(shared().known.size(), 0U) << "a scan finds the culprit";
+  push_due({{7, 3, kStart}, {8, 3, kStart}, {9, 3, kStart}});
+  const int before = store.calls;
+  steps(20);
+  EXPECT_EQ(fired.size(), 8U);
+  EXPECT_LE(store.calls - before, 3) << "parts grow again";
+}
+
+TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
+  std::map<WallTime, JobId> rows;
+  for (int i = 0; i < 1200; ++i) rows[kStart + i * 1ms] = 1000 + i;
+  const WallTime culprit = kStart + 700ms;
+  shared().due.push_backlog({{0, 3}, kStart});
+  store.on_fire_due = [&](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
+    std::vector<Fired> done;
+    auto end = rows.lower_bound(span.from);
+    const auto begin = end;
+    for (; end != rows.end() && static_cast<int>(done.size()) < limit; ++end) {
+      if (end->first == culprit) return refused();
+      done.push_back({end->second, 3, end->first, end->first});
+    }
+    rows.erase(begin, end);
+    return done;
+  };
+  store.on_scan = [&](std::span<const ScanRange> ranges, const LaneSearch&) {
+    ScanReply reply;
+    const auto first = rows.lower_bound(ranges[0].after);
+    reply.rows.push_back({{{first->second, 3, first->first}, false}});
+    return reply;
+  };
+  steps(200);
+  EXPECT_EQ(rows.size(), 1U);
+  EXPECT_EQ(events[Counter::finished_done], 1199);
+  EXPECT_FALSE(shared().due.has_backlog({0, 3}));
+  EXPECT_EQ(shared().ended_backlogs.size(), 1U) << "the scanner reads what is left";
+}
+
+TEST_F(FireTest, WhatWasNotFiredCountsForNoRate) {
+  BizType type = biz_type(3, "noop");
+  type.rate_per_s = 2;
+  set_types({type});
+  const auto left = [&] { return shared().flow->take(type, 10, Pace::fresh, now).n; };
+  ASSERT_EQ(left(), 0U);
+  for (const bool is_backlog : {false, true}) {
+    now += 1s;
+    if (is_backlog)
+      shared().due.push_backlog({{0, 3}, kStart});
+    else
+      push_due({{1, 3, kStart}, {2, 3, kStart}});
+    store.on_fire = [](auto) { return unavailable(); };
+    store.on_fire_due = [](auto, auto, auto) { return unavailable(); };
+    step();
+    EXPECT_EQ(left(), 2U) << is_backlog;
+  }
+  for (const bool is_backlog : {false, true}) {
+    now += 1s;
+    if (is_backlog)
+      shared().due.push_backlog({{0, 3}, kStart});
+    else
+      push_due({{1, 3, kStart}, {2, 3, kStart}});
+    store.on_fire = [](auto) { return refused(); };
+    store.on_fire_due = [](auto, auto, auto) { return refused(); };
+    store.on_scan = [](auto, auto&) { return unavailable(); };
+    for (int i = 0; i < 5; ++i) step();
+    EXPECT_EQ(left(), 2U) << "also of parts: " << is_backlog;
+  }
+  now += 1s;
+  push_due({{1, 3, kStart}, {2, 3, kStart}});
+  store.on_fire = [](auto) { return in_doubt(); };
+  step();
+  EXPECT_EQ(left(), 0U) << "it may have happened";
+}
+
+}  // namespace
+}  // namespace tocsin
