@@ -56,20 +56,24 @@ void measure_gateway(Bench& bench) {
   const WallTime start = subject.db_now() + seconds(3);
   for (const std::string& name : names) subject.create(jobs_due_over(start, seconds(1), 2'000, 1, name.c_str()));
   subject.settle();
-  subject.wait_until(start + seconds(1), "the gateway");
+  // Between two answers: what the first types of all held alone has ended, and whole rounds of answers follow.
+  const milliseconds answer(bench.sizes.gateway_ms);
+  const WallTime from = start + answer + answer / 2, until = from + bench.sizes.gateway_rounds * answer;
+  subject.wait_until(from, "the gateway");
+  const auto before = done_by_type(subject);
   const double wal = wal_bytes(subject), back = counter_of(subject.port(), "tocsin_given_back_total");
-  const WallTime end = start + seconds(1 + bench.sizes.isolation_s);
-  subject.wait_until(end, "the gateway");
+  subject.wait_until(until, "the gateway");
   const double released = counter_of(subject.port(), "tocsin_given_back_total") - back;
   const double wal_spent = wal_bytes(subject) - wal;
-  auto done = done_by_type(subject);
   double all = 0, least = 1e9, most = 1;
-  for (const std::string& name : names) {
-    all += done[name];
-    least = std::min(least, std::max(done[name], 1.0));
-    most = std::max(most, done[name]);
+  for (const auto& [name, done] : done_by_type(subject)) {
+    const double more = done - (before.contains(name) ? before.at(name) : 0);
+    all += more;
+    least = std::min(least, std::max(more, 1.0));
+    most = std::max(most, more);
   }
-  bench.results.add("isolation.gateway_done", all / (bench.sizes.isolation_s + 1));
+  const double lasted = std::chrono::duration<double>(until - from).count();
+  bench.results.add("isolation.gateway_done", all / lasted);
   bench.results.add("isolation.gateway_given_back", 100 * released / std::max(1.0, all));
   bench.results.add("isolation.gateway_wal", wal_spent / 1024 / std::max(1.0, all));
   bench.results.add("isolation.gateway_spread", most / least);
@@ -134,7 +138,8 @@ void measure_beside_slow(Bench& bench, int endpoints) {
   bench.results.add("isolation.slow_" + std::to_string(endpoints) + "_p99", quantile(late, 0.99));
 }
 
-void measure_refusing(Bench& bench) {
+// Of 250 types, 50 have an endpoint that refuses connections; or, to compare, handlers in the node.
+void measure_refusing(Bench& bench, bool is_refusing) {
   using boost::asio::ip::tcp;
   boost::asio::io_context io;
   tcp::acceptor port(io, tcp::endpoint(boost::asio::ip::address_v4::any(), 0));
@@ -144,7 +149,7 @@ void measure_refusing(Bench& bench) {
   std::vector<std::string> names;
   for (int i = 0; i < 250; ++i) {
     names.push_back(name_of(i));
-    if (i < 50)
+    if (i < 50 && is_refusing)
       subject.put_type(names.back(), webhook_to("http://127.1.0." + std::to_string(i + 1) + at));
     else
       subject.put_type(names.back());
@@ -157,7 +162,8 @@ void measure_refusing(Bench& bench) {
   const double before = scans_of(subject);
   const auto lasts = seconds(bench.sizes.isolation_s / 2);
   subject.wait_until(start + seconds(2) + lasts, "refusing endpoints");
-  bench.results.add("isolation.refusing_scans", (scans_of(subject) - before) / static_cast<double>(lasts.count()));
+  bench.results.add(is_refusing ? "isolation.refusing_scans" : "isolation.answering_scans",
+                    (scans_of(subject) - before) / static_cast<double>(lasts.count()));
 }
 
 }  // namespace
@@ -167,7 +173,7 @@ void measure_isolation(Bench& bench) {
   measure_perishable(bench);
   for (const int types : {1, 300, 1'000}) measure_beside_noop(bench, types);
   for (const int endpoints : {0, 20, 200}) measure_beside_slow(bench, endpoints);
-  measure_refusing(bench);
+  for (const bool is_refusing : {false, true}) measure_refusing(bench, is_refusing);
 }
 
 }  // namespace tocsin::bench

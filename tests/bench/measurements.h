@@ -36,6 +36,7 @@ struct Sizes {
   int isolation_s = 20;
   std::size_t noop_rate = 30'000;  // of all noop types together, beside webhooks
   int gateway_ms = 10'000;         // until slow endpoints answer
+  int gateway_rounds = 5;          // of answers that are counted
   std::size_t life_jobs = 50'000;
   std::size_t counting_jobs = 50'000;
   int counting_pairs = 10;
