@@ -69,14 +69,15 @@ pass() {
   timeout "$limit" "$copy/build/release/tocsin_$1_tests" --gtest_filter="$2" >"$work/out" 2>&1
 }
 
-# What noticed the bug: the test, and of a simulation the promise and the seed.
+# What noticed the bug: the test; of a simulation the promise, whether before the calm, and the seed.
 noticed_by() {
-  local seed broken
+  local seed broken when=
   if [[ $rung == simulation ]]; then
     seed=$(grep -oP -m1 '^seed \K[0-9]+' "$work/out" || true)
     broken=$(grep -m1 -A1 -E '^seed |ssert' "$work/out" | tail -1 | sed 's/^ *//')
+    [[ $broken != *", between faults" ]] || when=" between faults"
     # An assertion of the engine ends the process before it can tell the seed.
-    [[ -n $seed ]] && echo "${broken%%:*}, $seed" || echo assertion
+    [[ -n $seed ]] && echo "${broken%%:*}$when, $seed" || echo assertion
   else
     grep -oP -m1 '^\[  FAILED  \] \K[\w./]+' "$work/out" || tail -1 "$work/out"
   fi
