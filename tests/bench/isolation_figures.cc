@@ -2,8 +2,6 @@
 
 namespace tocsin::bench {
 
-using Rounds = Figure::Rounds;
-
 Section isolation_section() {
   Section section{"isolation", "One slow business beside others", {}};
   const auto add = [&](const std::string& name, const std::string& what, const std::string& unit,
@@ -62,7 +60,7 @@ Section types_section() {
            {"types.stats", "GET /v1/stats with 1,000 types", "ms", "<= 30"},
            {"types.asleep_idle", "1,000 types, each with a far-off job in most lanes, idle", "ms/min", "<= 2 x one"},
            {"types.asleep_stats", "  GET /v1/stats", "ms", "<= 30"},
-           {"types.resident", "resident memory of the node", "MB", "<= 150", "", Rounds::most}}};
+           {"types.resident", "resident memory of the node", "MB", "<= 150", "", Figure::Rounds::most}}};
 }
 
 Section many_lanes_section() {
@@ -76,7 +74,7 @@ Section many_lanes_section() {
            {"many_lanes.late_p99", "  p99", "ms", "<= 20"},
            {"many_lanes.asleep_idle", "1,000 types, 64 far-off jobs of each, idle", "ms/min"},
            {"many_lanes.stats", "  GET /v1/stats", "ms", "<= 30"},
-           {"many_lanes.resident", "resident memory of the node", "MB", "<= 150", "", Rounds::most}}};
+           {"many_lanes.resident", "resident memory of the node", "MB", "<= 150", "", Figure::Rounds::most}}};
 }
 
 Section overload_section() {
