@@ -191,7 +191,8 @@ bool JobAdmission::take_lane(Round& round, const Ready& ready, std::size_t most)
     batch.is_paced = type.rate_per_s || type.catch_up_rate_per_s;
     batch.backlog = round.due.take_lane(*ready.queue, lane);
     if (type.drop_older_than)
-      batch.backlog->span.from = std::max(batch.backlog->span.from, round.time.now - *type.drop_older_than);
+      batch.backlog->span.begin_after(
+          std::max(batch.backlog->span.after(), {round.time.now - *type.drop_older_than, JobId{0}}));
     return true;
   }
   return false;

@@ -43,7 +43,7 @@ void DueQueue::push_backlog(const Backlog& backlog) {
 // True: the lane was not in the backlog before.
 bool DueQueue::extend_locked(const Backlog& backlog) {
   const auto [lane, is_new] = backlog_.try_emplace({backlog.lane, backlog.pace}, backlog.span);
-  lane->second.from = std::min(lane->second.from, backlog.span.from);
+  lane->second.begin_after(std::min(lane->second.after(), backlog.span.after()));
   lane->second.to = std::max(lane->second.to, backlog.span.to);
   return is_new;
 }
@@ -72,7 +72,7 @@ void DueQueue::pass(const Backlog& backlog) {
   {
     MutexLock lock(mutex_);
     if (const auto known = backlog_.find({backlog.lane, backlog.pace}); known != backlog_.end())
-      known->second.from = backlog.span.from;
+      known->second.begin_after(backlog.span.after());
   }
   put_back(backlog);
 }

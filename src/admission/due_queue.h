@@ -22,7 +22,7 @@
 
 namespace tocsin {
 
-// A lane with overdue rows that are not in memory. Their fire_at lies within `span`. A lane with rows of both paces is
+// A lane with overdue rows that are not in memory. They lie within `span`. A lane with rows of both paces is
 // in the queue twice.
 struct Backlog {
   Lane lane;
@@ -81,7 +81,7 @@ class DueQueue {
     // Whether the backlog of its lane covers the job, so that it is claimed from the table.
     bool is_in_backlog(const Candidate& job) const TOCSIN_UNCHECKED {
       const auto lane = queue_.backlog_.find({job.lane(), Pace::fresh});
-      return lane != queue_.backlog_.end() && job.fire_at >= lane->second.from;
+      return lane != queue_.backlog_.end() && std::pair(job.fire_at, job.job_id) > lane->second.after();
     }
     bool has_backlog() const TOCSIN_UNCHECKED { return !queue_.backlog_.empty(); }
     // Moves at most `most` jobs of a type to `out`, and removes the type with its backlog when none is left. Returns

@@ -123,18 +123,18 @@ MonoTime Claimer::fire_in_parts(MonoTime now, DueBatch batch) {
   return now;
 }
 
-// Rows with the same time as the refused one are left to the scan that follows the end of a backlog.
 MonoTime Claimer::pass_refused(MonoTime now) {
   Backlog backlog = *std::exchange(parts_.refused, std::nullopt);
-  const ScanRange first{backlog.lane, backlog.span.from, 0, WallTime::max(), 1};
+  const ScanRange first{backlog.lane, backlog.span.from, backlog.span.after_id, WallTime::max(), 1};
   const auto reply = ask([&] { return store_.scan({&first, 1}); });
   if (!reply) shared_.events.failed(name(), reply.error());
-  const bool is_found = reply && !reply->rows.front().empty();
-  if (is_found) backlog.span.from = reply->rows.front().front().candidate.fire_at + Duration(1);
-  if (is_found && backlog.span.from <= backlog.span.to)
+  if (reply && !reply->rows.front().empty()) {
+    const Candidate& row = reply->rows.front().front().candidate;
+    backlog.span.begin_after({row.fire_at, row.job_id});
     shared_.due.pass(backlog);
-  else
+  } else {
     end_backlog(backlog);
+  }
   return now + shared_.config.retry_pause;
 }
 
@@ -274,7 +274,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   auto next = shared_.due.next_lane(type, sent.batch.pace());
   if (!next) return false;
   if (const auto age = catalog->find(type)->drop_older_than)
-    next->span.from = std::max(next->span.from, *db_now - *age);
+    next->span.begin_after(std::max(next->span.after(), {*db_now - *age, JobId{0}}));
   sent.batch.backlog = std::move(next);
   sent.batch.limit -= n;
   sent.ticket.seed = random_.int64();

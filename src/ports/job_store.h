@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tocsin/error.h"
@@ -31,10 +33,14 @@ struct Candidate {
   Lane lane() const { return {shard_of(job_id), type_id}; }
 };
 
-// A range of fire_at, both ends included.
+// Rows with (fire_at, job_id) > (from, after_id) and fire_at <= to. No id is below 1, so with after_id 0 those due at
+// `from` are among them.
 struct DueSpan {
   WallTime from, to;
+  JobId after_id = 0;
   DueSpan(WallTime begin = WallTime::min(), WallTime end = WallTime::max()) : from(begin), to(end) {}
+  std::pair<WallTime, JobId> after() const { return {from, after_id}; }
+  void begin_after(std::pair<WallTime, JobId> position) { std::tie(from, after_id) = position; }
 };
 
 // Live rows of one lane with (fire_at, job_id) > (after, after_id) and fire_at < before, in that order, the first
@@ -153,7 +159,7 @@ class JobStore {
   virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                                 const ClaimTicket& ticket) = 0;
 
-  // The same for the oldest due rows of a lane with fire_at in the span, at most `limit`: the backlog, claimed without
+  // The same for the oldest due rows of a lane within the span, at most `limit`: the backlog, claimed without
   // a scan. Fewer than `limit` won means that nothing else was due and unlocked.
   virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                     const ClaimTicket& ticket) = 0;

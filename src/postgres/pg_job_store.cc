@@ -142,7 +142,7 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, i
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
     const auto rows = exec(tx, lane_statement(session_, "claim_due", lane), lane.shard, lane.type_id, to_pg(span.from),
-                           to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket));
+                           to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket), span.after_id);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows, /*has_due=*/true);
   });
@@ -192,7 +192,7 @@ Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int lim
   return session_.write<std::vector<Fired>>([&](pqxx::nontransaction& tx) {
     const auto rows = with_ids_freed(session_, tx, {}, [&] {
       return exec(tx, lane_statement(session_, "fire_due", lane), lane.shard, lane.type_id, to_pg(span.from),
-                  to_pg(span.to), limit, node);
+                  to_pg(span.to), limit, node, span.after_id);
     });
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return fired_from(rows);

@@ -137,7 +137,7 @@ std::size_t ByHand::fire_due(Shard shard, int limit) {
   const std::string name = "fire_due_" + std::to_string(table);
   if (prepared_.insert(name).second) connection_.prepare(name, sql::over("fire_due", sql::live_table(table)));
   pqxx::nontransaction tx(connection_);
-  return tx.exec_prepared(name, shard, type_, "-infinity", "infinity", limit, kNode).size();
+  return tx.exec_prepared(name, shard, type_, "-infinity", "infinity", limit, kNode, 0).size();
 }
 
 void ByHand::claim_and_finish(std::span<const JobId> ids) {

@@ -40,7 +40,7 @@ std::vector<PlannedStatement> hot_statements() {
        {"_id"}},
       {"claim_due",
        sql::over("claim_due", table),
-       "3, 1, '-infinity', 'infinity', 500, 30000000, 7, 'n', 'off'",
+       "3, 1, '-infinity', 'infinity', 500, 30000000, 7, 'n', 'off', 0",
        {"_due", "_id"}},
       {"fire", sql::over("fire", live), shards + ", " + jobs + ", 'n', " + numbers, {"_id"}},
       {"fire that skips", sql::over("fire_skipping", live), shards + ", " + jobs + ", 'n', " + numbers, {"_id"}},
@@ -49,7 +49,7 @@ std::vector<PlannedStatement> hot_statements() {
        sql::over("fire_skipping", table),
        "'{3,3}', '{1027,2051}', 'n', '{1,1}'",
        {"_id"}},
-      {"fire_due", sql::over("fire_due", table), "3, 1, '-infinity', 'infinity', 500, 'n'", {"_due", "_id"}},
+      {"fire_due", sql::over("fire_due", table), "3, 1, '-infinity', 'infinity', 500, 'n', 0", {"_due", "_id"}},
       {"drop_late", sql::over("drop_late", table), "3, 1, now(), 500, 'n', 0", {"_due", "_id"}},
       {"claimed_with", sql::over("claimed_with", live), shards + ", " + jobs + ", 7", {"_id"}},
       {"claimed_with of a lane", sql::over("claimed_with_lane", table), "3, 1, 7", {"_due"}},
@@ -191,8 +191,7 @@ TEST_F(Plans, LanesAreBoundedByTimeInTheIndexNotBehindIt) {
     const std::string line = plan.substr(condition, plan.find('\n', condition) - condition);
     EXPECT_NE(line.find("type_id = "), std::string::npos) << statement.name << ": " << line;
     if (!is_from_the_beginning) {
-      EXPECT_NE(line.find(is_lane ? "fire_at >= " : "ROW(fire_at, (job_id + 0)) > "), std::string::npos)
-          << statement.name << ": " << line;
+      EXPECT_NE(line.find("ROW(fire_at, (job_id + 0)) > "), std::string::npos) << statement.name << ": " << line;
     }
     EXPECT_NE(line.find(is_lane ? "fire_at <= " : "fire_at < "), std::string::npos) << statement.name << ": " << line;
   }
@@ -244,9 +243,9 @@ TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
       for (std::size_t i = 0; i < settings.size(); ++i)
         set += "SET LOCAL enable_" + settings[i] + " = " + (bits & (1U << i) ? "on; " : "off; ");
       tx.exec(set);
-      EXPECT_EQ(tx.exec_prepared("claim_due", 3, 1, "-infinity", "infinity", 7, 30'000'000, 42, "n", "off").size(), 7U)
+      EXPECT_EQ(tx.exec_prepared("claim_due", 3, 1, "-infinity", "infinity", 7, 30'000'000, 42, "n", "off", 0).size(), 7U)
           << set;
-      EXPECT_EQ(tx.exec_prepared("fire_due", 3, 1, "-infinity", "infinity", 7, "n").size(), 7U) << set;
+      EXPECT_EQ(tx.exec_prepared("fire_due", 3, 1, "-infinity", "infinity", 7, "n", 0).size(), 7U) << set;
       EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_live WHERE status = 1")[0].as<int>(), 7) << set;
       EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_history")[0].as<int>(), 7) << set;
     }

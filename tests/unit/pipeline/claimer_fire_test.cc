@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <set>
 
@@ -82,32 +81,35 @@ TEST_F(FireTest, FiresARefusedBatchInPartsUntilTheCulpritIsAlone) {
 }
 
 TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
-  std::map<WallTime, JobId> rows;
-  for (int i = 0; i < 1200; ++i) rows[kStart + i * 1ms] = 1000 + i;
-  const WallTime culprit = kStart + 700ms;
-  shared().due.push_backlog({{0, 3}, kStart});
-  store.on_fire_due = [&](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
-    std::vector<Fired> done;
-    auto end = rows.lower_bound(span.from);
-    const auto begin = end;
-    for (; end != rows.end() && static_cast<int>(done.size()) < limit; ++end) {
-      if (end->first == culprit) return refused();
-      done.push_back({end->second, 3, end->first, end->first});
-    }
-    rows.erase(begin, end);
-    return done;
-  };
-  store.on_scan = [&](std::span<const ScanRange> ranges, const LaneSearch&) {
-    ScanReply reply;
-    const auto first = rows.lower_bound(ranges[0].after);
-    reply.rows.push_back({{{first->second, 3, first->first}, false}});
-    return reply;
-  };
-  steps(200);
-  EXPECT_EQ(rows.size(), 1U);
-  EXPECT_EQ(events[Counter::finished_done], 1199);
-  EXPECT_FALSE(shared().due.has_backlog({0, 3}));
-  EXPECT_EQ(shared().ended_backlogs.size(), 1U) << "the scanner reads what is left";
+  for (const Duration apart : {1000us, 0us}) {  // also among rows of its instant
+    std::set<std::pair<WallTime, JobId>> rows;
+    for (JobId id = 1; id <= 1200; ++id) rows.insert({kStart + id * apart, id});
+    constexpr JobId kCulprit = 701;
+    shared().due.push_backlog({{0, 3}, kStart});
+    store.on_fire_due = [&](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
+      std::vector<Fired> done;
+      auto end = rows.upper_bound(span.after());
+      const auto begin = end;
+      for (; end != rows.end() && std::ssize(done) < limit; ++end) {
+        if (end->second == kCulprit) return refused();
+        done.push_back({end->second, 3, end->first, end->first});
+      }
+      rows.erase(begin, end);
+      return done;
+    };
+    store.on_scan = [&](std::span<const ScanRange> ranges, const LaneSearch&) {
+      ScanReply reply;
+      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
+      reply.rows.push_back({{{first->second, 3, first->first}, false}});
+      return reply;
+    };
+    const auto fired_before = events[Counter::finished_done];
+    steps(200);
+    EXPECT_EQ(rows.size(), 1U) << apart.count();
+    EXPECT_EQ(events[Counter::finished_done] - fired_before, 1199);
+    EXPECT_FALSE(shared().due.has_backlog({0, 3}));
+    EXPECT_EQ(shared().ended_backlogs.pop_some(10).size(), 1U) << "the scanner reads what is left";
+  }
 }
 
 TEST_F(FireTest, WhatWasNotFiredCountsForNoRate) {
