@@ -60,6 +60,15 @@ bool DueQueue::has_backlog(Lane lane, Pace pace) const {
   return backlog_.contains({lane, pace});
 }
 
+void DueQueue::put_back(std::span<const Candidate> jobs) {
+  {
+    MutexLock lock(mutex_);
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) types_[job->type_id].jobs.push_front(*job);
+    size_ += jobs.size();
+  }
+  wake();
+}
+
 void DueQueue::put_back(const Backlog& backlog) {
   {
     MutexLock lock(mutex_);

@@ -42,6 +42,8 @@ class DueQueue {
   void push_backlog(const Backlog& backlog);
   bool has_backlog(Lane lane, Pace pace = Pace::fresh) const;
 
+  // Jobs that admission took return to the head of their queues, in their order.
+  void put_back(std::span<const Candidate> jobs);
   // A lane that admission or next_lane() took counts as backlog until the claimer calls one of these.
   void put_back(const Backlog& backlog);     // rows may be left: to be taken again, after the other lanes of its type
   void pass(const Backlog& backlog);         // the same; rows before its span are left to the scan that follows its end

@@ -42,10 +42,10 @@ MonoTime Claimer::step(MonoTime now) {
   if (shared_.is_draining || shared_.stops_without_lease(now)) return kWhenWoken;
   if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
   if (parts_.refused) return pass_refused(now);
-  if (parts_.rest) return fire(now, *std::exchange(parts_.rest, std::nullopt));
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
+  if (parts_.rest) return fire_rest(now, {*catalog, *db_now, now});
   note_duration(now);
   DueBatch batch = shared_.admission.next_batch(shared_.config.claim_batch, {*catalog, *db_now, now}, role_);
   shared_.known.remove(batch.dropped);
@@ -69,7 +69,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   });
   if (!fired) {
     shared_.events.failed(name(), fired.error());
-    if (is_row_error(fired.error())) return fire_in_parts(now, std::move(batch));
+    if (is_refused_row(fired.error())) return fire_in_parts(now, std::move(batch));
     // Jobs that may have been fired have used their tokens.
     if (batch.is_paced && fired.error().code != ErrorCode::in_doubt) return_unused_rate(batch, {});
     abandon_batch(batch);  // in doubt or not: fired jobs are finished, a scan finds the others
@@ -120,6 +120,19 @@ MonoTime Claimer::fire_in_parts(MonoTime now, DueBatch batch) {
   }
   if (parts_.rest) std::ranges::copy(parts_.rest->jobs, std::back_inserter(batch.jobs));
   parts_.rest = std::move(batch);
+  return now;
+}
+
+// Types may have changed since the batch was made, and jobs may have become too late: then admission decides again.
+MonoTime Claimer::fire_rest(MonoTime now, const AdmissionTime& time) {
+  DueBatch batch = *std::exchange(parts_.rest, std::nullopt);
+  const auto may_start = [&](const Candidate& job) {
+    const BizType* type = time.catalog.find(job.type_id);
+    return type && type->is_instant() && !type->is_paused(time.now) && !type->is_too_late(job.fire_at, time.now);
+  };
+  if (std::ranges::all_of(batch.jobs, may_start)) return fire(now, std::move(batch));
+  if (batch.is_paced) return_unused_rate(batch, {});
+  shared_.due.put_back(batch.jobs);
   return now;
 }
 

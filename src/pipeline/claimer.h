@@ -68,6 +68,7 @@ class Claimer final : public Stage {
   MonoTime fire(MonoTime now, DueBatch batch);
   void hold_back(DueBatch& batch);  // moves what is too much for one call to parts_.rest
   MonoTime fire_in_parts(MonoTime now, DueBatch batch);
+  MonoTime fire_rest(MonoTime now, const AdmissionTime& time);
   MonoTime pass_refused(MonoTime now);  // continues the backlog behind its first row
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);

@@ -18,11 +18,11 @@ MonoTime Finisher::step(MonoTime now) {
   if (!set_aside_.empty() && set_aside_.front().try_at <= now) return write_set_aside(now);
   const MonoTime again = set_aside_.empty() ? kWhenWoken : set_aside_.front().try_at;
   if (requests_.empty()) return is_quiet ? again : now;
-  const std::size_t n = std::min(requests_.size(), most_);
+  const std::size_t n = std::min(requests_.size(), part_size_.most());
   const auto replies = write(now, {requests_.data(), n});
   if (!replies) return handle_failure(now, n, replies.error());
   TOCSIN_ASSERT(replies->size() == n);
-  most_ = std::min(most_ * 2, kUnlimited);
+  part_size_.note_success();
   // Busy requests go behind those that were not sent yet.
   std::vector<FinishRequest> busy;
   std::vector<Origin> busy_origins;
@@ -74,9 +74,9 @@ void Finisher::take_outcomes(MonoTime now) {
 MonoTime Finisher::handle_failure(MonoTime now, std::size_t n, const Error& error) {
   shared_.events.failed(name(), error);
   // The same if it is in doubt: outcomes that were applied answer `stale` the next time.
-  if (!is_row_error(error)) return now + shared_.config.retry_pause;
+  if (!is_refused_row(error)) return now + shared_.config.retry_pause;
   if (n > 1) {
-    most_ = n / 2;
+    part_size_.note_refused(n);
     return now;
   }
   shared_.events.count(Counter::set_aside);

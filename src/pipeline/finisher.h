@@ -13,7 +13,6 @@
 // Thread: owner only (the stage's loop); the objects in EngineShared are safe for any thread.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <span>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "base/stage.h"
 #include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
+#include "pipeline/part_size.h"
 
 namespace tocsin {
 
@@ -34,7 +34,6 @@ class Finisher final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  static constexpr std::size_t kUnlimited = SIZE_MAX / 2;  // its double does not overflow
   static constexpr Duration kSetAsidePause = std::chrono::milliseconds(500);
 
   // What settle() needs to know of the attempt that a request is about.
@@ -70,7 +69,7 @@ class Finisher final : public Stage {
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // origins_[i] belongs to requests_[i]
-  std::size_t most_ = kUnlimited;        // requests in one call: fewer while the failing row is searched
+  PartSize part_size_;                   // of the requests in one call
   struct SetAside {
     FinishRequest request;
     Origin origin;

@@ -36,7 +36,7 @@ class LeaseReaper final : public Stage {
     const std::size_t n = std::min(to_mark_dead_.size(), mark_size_.most());
     const auto marked_dead = store_.mark_dead({to_mark_dead_.data(), n});
     // A call refused for the values of one row is split until that row is alone, so that the others are written.
-    if (!marked_dead && n > 1 && is_row_error(marked_dead.error())) {
+    if (!marked_dead && n > 1 && is_refused_row(marked_dead.error())) {
       shared_.events.failed(name(), marked_dead.error());
       mark_size_.note_refused(n);
       return now;
@@ -58,7 +58,7 @@ class LeaseReaper final : public Stage {
     const auto most = static_cast<int>(std::min(shared_.config.finish_batch, drop_size_.most()));
     const auto dropped = store_.drop_late(late_->lane, late_->before, most, passed_, shared_.config.node);
     // As above; the refused row is then passed over.
-    if (!dropped && is_row_error(dropped.error())) {
+    if (!dropped && is_refused_row(dropped.error())) {
       drop_size_.note_refused(static_cast<std::size_t>(most));
       const MonoTime later = failed(now, dropped.error());
       if (most > 1) return now;

@@ -1,6 +1,6 @@
 // PartSize: how many rows one store call writes while the store refuses calls because of single rows. A refused call is
-// repeated for half as many, until the refused row is alone; each success doubles the number. The claimer (jobs that
-// are fired) and the lease reaper have one for each verb. Thread: owner only.
+// repeated for half as many, until the refused row is alone; each success doubles the number. The finisher and
+// the claimer (jobs that are fired) have one, the lease reaper one for each verb. Thread: owner only.
 #pragma once
 
 #include <algorithm>

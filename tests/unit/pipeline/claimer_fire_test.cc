@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -23,6 +24,8 @@ class FireTest : public StageBench {
     for (int i = 0; i < n; ++i) now = std::min(step(), now + 1s);
   }
   static Error refused() { return {ErrorCode::invalid, "not this one", ""}; }
+  // The lock of a table.
+  static Error locked() { return {ErrorCode::conflict, "canceling statement due to lock timeout", kLocked}; }
   std::size_t running() { return shared().limiter.running(); }
 
  private:
@@ -110,6 +113,67 @@ TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
     EXPECT_FALSE(shared().due.has_backlog({0, 3}));
     EXPECT_EQ(shared().ended_backlogs.pop_some(10).size(), 1U) << "the scanner reads what is left";
   }
+}
+
+// A bisection may last while the lease is lost or outcomes are stuck.
+TEST_F(FireTest, TheRestOfARefusedBatchStartsOnlyWhatMayStillStart) {
+  BizType type = biz_type(3, "noop");
+  type.drop_older_than = 10s;
+  type.rate_per_s = 1000;
+  const auto tokens = [&] {
+    const std::size_t n = shared().flow->take(type, 1000, Pace::fresh, now).n;
+    shared().flow->put_back(3, n, Pace::fresh, /*is_instant=*/true);
+    return n;
+  };
+  ASSERT_EQ(tokens(), 0U) << "they come with time";
+  BizType paused = type, changed = type;
+  paused.paused = true;
+  changed.handler_kind = "webhook";
+  const std::function<void()> changes[] = {[&] { set_types({paused}); }, [&] { set_types({}); },
+                                           [&] { set_types({changed}); }, [&] { now += 11s; }};
+  for (const auto& change : changes) {
+    SetUp();
+    set_types({type});
+    now += 1s;
+    ASSERT_EQ(tokens(), 1000U);
+    const WallTime due = db_now() - 1s;
+    push_due({{1, 3, due}, {2, 3, due}, {3, 3, due}, {4, 3, due}});
+    store.on_fire = [](auto) { return refused(); };
+    step();
+    step();  // two of them
+    shared().lease_valid_until = now.time_since_epoch().count();
+    ASSERT_EQ(step(), kWhenWoken);
+    change();
+    shared().lease_valid_until = MonoTime::max().time_since_epoch().count();
+    store.on_fire = [](auto) {
+      ADD_FAILURE();
+      return std::vector<Fired>{};
+    };
+    store.on_claim = [](auto jobs, auto, auto&) {
+      EXPECT_EQ(jobs.size(), 4U) << "the handler has changed";
+      return std::vector<ClaimedJob>{};
+    };
+    steps(5);
+    EXPECT_EQ(shared().known.size(), 0U);
+    EXPECT_EQ(running(), 0U);
+    now += 1s;
+    EXPECT_EQ(tokens(), 1000U);
+  }
+}
+
+// In parts every one of them waits as long, and at last a healthy row is passed over.
+TEST_F(FireTest, AllWhatMeetsTheLockOfATableIsLeftToTheScan) {
+  push_due({{1, 3, kStart}, {2, 3, kStart}, {3, 3, kStart}});
+  shared().due.push_backlog({{5, 3}, kStart});
+  store.on_fire = [](auto) { return locked(); };
+  store.on_fire_due = [](auto, auto, auto) { return locked(); };
+  for (const int calls : {1, 2}) {
+    EXPECT_EQ(step(), now + config.retry_pause);
+    EXPECT_EQ(store.calls, calls);
+  }
+  EXPECT_EQ(step(), kWhenWoken);
+  EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_FALSE(shared().due.has_backlog({5, 3}));
 }
 
 TEST_F(FireTest, WhatWasNotFiredCountsForNoRate) {

@@ -412,6 +412,20 @@ TEST_F(FinisherTest, KeepsWhatSomebodyElseIsInTheWayOfForAsLongAsItTakes) {
   EXPECT_EQ(running(), 0U);
 }
 
+TEST_F(FinisherTest, WaitsForTheLockOfATableWithAllItHas) {
+  for (JobId id = 1; id <= 8; ++id) give(claimed(id, 1), Outcome::done());
+  store.on_finish = [](auto requests) -> Result<std::vector<FinishReply>> {
+    EXPECT_EQ(requests.size(), 8U);
+    return Error{ErrorCode::conflict, "canceling statement due to lock timeout", kLocked};
+  };
+  for (int steps = 0; steps < 10; ++steps) {
+    const MonoTime next = step();
+    EXPECT_EQ(next, now + config.retry_pause);
+    now = next;
+  }
+  EXPECT_EQ(events[Counter::set_aside], 0);
+}
+
 class LeaseReaperTest : public StageBench {
  protected:
   void give(std::vector<JobId> jobs) { shared().expired.push_some(jobs); }

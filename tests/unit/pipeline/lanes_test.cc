@@ -220,6 +220,21 @@ TEST_F(LanesTest, TheReaperPassesALateRowThatTheStoreRefuses) {
   EXPECT_EQ(events[Counter::dropped_late], 1199);
 }
 
+TEST_F(LanesTest, TheReaperPassesNoRowForTheLockOfATable) {
+  set_types({biz_type(1)});
+  LeaseReaper reaper(shared(), store);
+  for (int i = 0; i < 20; ++i) {
+    shared().too_late.try_push({{3, 1}, kStart});
+    store.on_drop_late = [&](Lane, WallTime, int limit, int passed) -> Result<int> {
+      EXPECT_EQ(limit, 500);
+      EXPECT_EQ(passed, 0);
+      return Error{ErrorCode::conflict, "canceling statement due to lock timeout", kLocked};
+    };
+    EXPECT_EQ(reaper.step(now), now + config.retry_pause);
+    now += config.retry_pause;
+  }
+}
+
 TEST_F(LanesTest, AHintOfAPausedTypeTakesNoMemory) {
   struct NoStore {
     ScriptedStore store;
