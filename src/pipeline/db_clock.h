@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/mutex.h"
+#include "base/waker.h"
 #include "core/clock_offset.h"
 
 namespace tocsin {
@@ -14,17 +15,28 @@ namespace tocsin {
 // Thread: any.
 class DbClock {
  public:
+  // Woken when a sample raises the estimate by more than kStep: the timekeeper sleeps until a time of the database.
+  // REQUIRES: set before the first sample.
+  void set_timekeeper(Waker* timekeeper) { timekeeper_ = timekeeper; }
+
   // `database` was read between the local instants `asked` and `answered`. False: the database's clock has gone back;
   // the estimate begins anew with this sample, and the scanner then reads everything again.
   bool sample(MonoTime asked, MonoTime answered, WallTime database) {
-    MutexLock lock(mutex_);
-    return offset_.sample(asked, answered, database);
+    bool agrees = false, is_raised = false;
+    {
+      MutexLock lock(mutex_);
+      const bool was_known = offset_.is_known();
+      const WallTime before = was_known ? offset_.at_least(answered) : WallTime{};
+      agrees = offset_.sample(asked, answered, database);
+      is_raised = was_known && offset_.at_least(answered) - before > kStep;
+    }
+    if (is_raised && timekeeper_) timekeeper_->wake();
+    return agrees;
   }
-  // The same, if it raises the estimate by more than a millisecond: otherwise all samples would be of the last moment.
+  // The same, if it raises the estimate by more than kStep: otherwise all samples would be of the last moment.
   void sample_if_ahead(MonoTime asked, MonoTime answered, WallTime database) {
-    MutexLock lock(mutex_);
-    if (offset_.is_known() && database - offset_.at_least(answered) > std::chrono::milliseconds(1))
-      static_cast<void>(offset_.sample(asked, answered, database));
+    const auto before = at_least(answered);
+    if (before && database - *before > kStep) static_cast<void>(sample(asked, answered, database));
   }
   // The database shows at least this; nullopt before the first sample.
   std::optional<WallTime> at_least(MonoTime now) const {
@@ -44,6 +56,8 @@ class DbClock {
   }
 
  private:
+  static constexpr Duration kStep = std::chrono::milliseconds(1);  // more is no error of measurement
+  Waker* timekeeper_ = nullptr;
   mutable Mutex mutex_;
   ClockOffset offset_ TOCSIN_GUARDED_BY(mutex_);
 };

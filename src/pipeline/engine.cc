@@ -39,6 +39,7 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   wakers_ = wakers;
   shared_.ended_backlogs.set_consumer(wakers[0]);
   shared_.candidates.set_consumer(wakers[1]);
+  shared_.db_clock.set_timekeeper(wakers[1]);
   const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_claimers(claimers);
   shared_.poll_engine = shared_.polls.join(claimers, wakers[2]);

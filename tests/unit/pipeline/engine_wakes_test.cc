@@ -30,7 +30,7 @@ class EngineWakes : public testing::Test {
     for (WakeCounter& each : wakers) wakes.push_back(std::exchange(each.wakes, 0));
     return wakes;
   }
-  static constexpr std::size_t kScanner = 0, kClaimer = 3;
+  static constexpr std::size_t kScanner = 0, kTimekeeper = 1, kClaimer = 3;
 
   ScriptedStore store;
   EventLog events;
@@ -71,6 +71,47 @@ TEST_F(EngineWakes, AChangeOfCapacityWakesClaimersOnly) {
   std::vector<int> claimers = none;
   claimers[kClaimer] = 1;
   EXPECT_EQ(take_wakes(), claimers);
+}
+
+// The timekeeper sleeps until the next job is due by the estimate that it had.
+TEST_F(EngineWakes, AClockSetForwardWakesTheTimekeeper) {
+  const auto scan = [&](Duration local, Duration database) {
+    ScanReply reply;
+    reply.asked = reply.answered = MonoTime(local);
+    reply.db_now = kStart + database;
+    engine.note_time(reply);
+  };
+  std::vector<int> timekeeper = none;
+  timekeeper[kTimekeeper] = 1;
+  scan(0s, 0s);
+  scan(1s, 1s);
+  EXPECT_EQ(take_wakes(), none);
+  scan(2s, 3s);
+  EXPECT_EQ(take_wakes(), timekeeper);
+
+  const JobId first = make_job_id(1, 0), second = make_job_id(2, 0);
+  ASSERT_TRUE(engine.hint({first, 1, kStart + 4s}));
+  ASSERT_TRUE(engine.hint({second, 1, kStart + 4500ms}));
+  MonoTime now(3s);
+  const auto step = [&](std::size_t stage) { return engine.stages()[stage]->step(now); };
+  now = step(kTimekeeper);
+  const MonoTime asleep_until = step(kTimekeeper);
+  store.on_claim = [&](auto jobs, auto, auto&) {
+    EXPECT_EQ(jobs.size(), 1U);
+    ClaimedJob won;
+    won.job.job_id = first;
+    won.job.type_id = 1;
+    won.job.gmt_modified = kStart + 4s + 800ms;
+    return std::vector{won};
+  };
+  step(kClaimer);
+  take_wakes();
+  now += 300us;
+  step(kClaimer);
+  EXPECT_EQ(take_wakes()[kTimekeeper], 1);
+  EXPECT_GT(asleep_until - now, 400ms);
+  step(kTimekeeper);
+  EXPECT_EQ(engine.shared().due.size(), 1U) << "the second one";
 }
 
 TEST_F(EngineWakes, TheScanComesAtOnceWhenANodeComesOrNotificationsStop) {
