@@ -10,7 +10,8 @@ void LaneCursor::begin_sweep() {
 
 void LaneCursor::begin_audit() {
   audited_floor_ = floor_;
-  low_ = floor_ = exhausted_from_ = WallTime::min();
+  low_ = floor_ = WallTime::min();
+  if (exhausted_from_id_ == 0) exhausted_from_ = WallTime::min();  // a long search comes to its end first
   wants_exhausted_ = true;
 }
 
@@ -32,8 +33,12 @@ void LaneCursor::return_to(WallTime at) {
 }
 
 void LaneCursor::read_exhausted(WallTime read_until, const Rows& rows, bool is_page_full) {
+  for (const ScanReply::Row& row : rows)
+    if (row.is_exhausted) oldest_exhausted_ = std::min(oldest_exhausted_, row.candidate.fire_at);
   wants_exhausted_ = is_page_full;
-  exhausted_from_ = rows.empty() ? std::max(exhausted_from_, read_until) : rows.front().candidate.fire_at - Duration(1);
+  exhausted_from_ = is_page_full ? rows.back().candidate.fire_at : std::min(oldest_exhausted_, read_until);
+  exhausted_from_id_ = is_page_full ? rows.back().candidate.job_id : 0;
+  if (!is_page_full) oldest_exhausted_ = WallTime::max();
 }
 
 void LaneCursor::note_read(WallTime at, const Rows& rows) {

@@ -67,14 +67,16 @@ class LaneCursor {
 
   // Exhausted rows: running their last attempt; they become dead when its lease has ended -----------------------------
 
-  // Backlog claims, full overdue pages and pauses hide them, so every sweep searches for them, from where the last
-  // search ended.
+  // Backlog claims, full overdue pages and pauses hide them, so every sweep searches for them among the overdue rows,
+  // from where the last search ended. A scan reads one page of it, however few of the rows are exhausted.
   bool wants_exhausted() const { return wants_exhausted_; }
   // Whether the last overdue read filled its page, so that exhausted rows may follow it.
   bool is_overdue_page_full() const { return is_overdue_page_full_; }
+  // The position: rows due then with greater ids, and later ones, are still to be read.
   WallTime exhausted_from() const { return exhausted_from_; }
-  // A search found `rows`, all exhausted, the oldest first. The next search begins with the oldest of them, which may
-  // not be dead by then. `is_page_full`: there are more, so the search continues with the next scan.
+  JobId exhausted_from_id() const { return exhausted_from_id_; }
+  // The search read these rows behind the position. `is_page_full`: more may follow, and the next scan continues. Else
+  // the search has ended; the next one begins with the oldest exhausted row found, which may not be dead by then.
   void read_exhausted(WallTime read_until, const Rows& rows, bool is_page_full);
 
   // Life time: a lane whose rows are gone needs no cursor; a search finds its next row --------------------------------
@@ -104,6 +106,8 @@ class LaneCursor {
   WallTime low_ = WallTime::min(), floor_ = WallTime::min();
   WallTime audited_floor_ = WallTime::min();  // the floor before the audit under way
   WallTime exhausted_from_ = WallTime::min();
+  JobId exhausted_from_id_ = 0;                     // 0: no search is under way
+  WallTime oldest_exhausted_ = WallTime::max();     // found by the search under way
   WallTime last_seen_at_;                // when a row was seen last
   WallTime last_due_ = WallTime::min();  // of all rows seen
   MonoTime last_request_ = MonoTime(std::chrono::hours(-1));

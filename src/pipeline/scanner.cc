@@ -220,7 +220,8 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
   const WallTime read_until = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
   if (read.kind == ReadKind::window) return take_window(cursor, range, rows);
   if (read.kind == ReadKind::exhausted) {
-    for (const ScanReply::Row& row : rows) expired_.push_back(row.candidate.job_id);
+    for (const ScanReply::Row& row : rows)
+      if (row.is_exhausted) expired_.push_back(row.candidate.job_id);
     return cursor.read_exhausted(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
   }
   // The clock is read a moment before the transaction gets its number.

@@ -8,8 +8,9 @@
 //    Between two sweeps each row is read once.
 //  - overdue [low-water mark, now): rows that should have fired; normally none, or known ones. Finds rows committed
 //    behind the window, lost or refused hints, retries and ended leases, each at most one scan interval late.
-//  - exhausted, once per sweep, where a backlog, a full overdue page or a pause hides them: rows whose last attempt
-//    runs, which become dead when its lease has ended. Of paused types nothing else is read.
+//  - exhausted, where a backlog, a full overdue page or a pause hides them: each sweep looks through the overdue rows
+//    for those whose last attempt runs, which become dead when its lease has ended. One page of a lane per scan. Of
+//    paused types nothing else is read.
 // After a full page, and for new lanes, a continuation follows at once: a statement that reads only these.
 //
 // The search finds, among all lanes without a cursor, those with a row due within the lookahead; they get a cursor and

@@ -114,14 +114,15 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cu
 
 // Nothing of the lane may start, but jobs that ran when the pause began may have run out of attempts since.
 void Scanner::plan_paused(const Lane& lane, LaneCursor& cursor) {
-  cursor.begin_turn(/*reads_all=*/false);
+  cursor.begin_turn(/*reads_all=*/cursor.wants_exhausted() && cursor.exhausted_from() == WallTime::min());
   plan_exhausted(lane, cursor);
 }
 
+// A lane without end must not hold up the scan of all others.
 void Scanner::plan_exhausted(const Lane& lane, LaneCursor& cursor) {
-  const int page = static_cast<int>(shared_.config.overdue_page);
+  const int page = static_cast<int>(shared_.config.window_page);
   if (cursor.wants_exhausted())
-    ask({lane, cursor.exhausted_from(), 0, planned_at_, page, /*only_exhausted=*/true}, cursor, ReadKind::exhausted);
+    ask({lane, cursor.exhausted_from(), cursor.exhausted_from_id(), planned_at_, page}, cursor, ReadKind::exhausted);
 }
 
 void Scanner::ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind) {

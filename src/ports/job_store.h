@@ -51,7 +51,6 @@ struct ScanRange {
   JobId after_id = 0;
   WallTime before{};
   int limit = 0;
-  bool only_exhausted = false;  // only rows that run their last attempt (ScanReply::Row)
 };
 
 // Finds the lanes that have a row with fire_at < before: for each walk in its shard, of the types from first to last.

@@ -72,7 +72,7 @@ std::vector<Fired> fired_from(const pqxx::result& rows) {
 }  // namespace
 
 Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
-  PgArray shards, types, after, after_id, before, limits, only_exhausted;
+  PgArray shards, types, after, after_id, before, limits;
   for (const ScanRange& range : ranges) {
     shards.add(range.lane.shard);
     types.add(range.lane.type_id);
@@ -80,7 +80,6 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     after_id.add(range.after_id);
     before.add(range.before);
     limits.add(range.limit);
-    only_exhausted.add(std::int64_t{range.only_exhausted});
   }
   PgArray walk_shards, first_types, last_types;
   for (const LaneSearch::Walk& walk : search.walks) {
@@ -95,7 +94,7 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     reply.asked = clock_.now();
     const auto rows =
         exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(), before.literal(),
-             limits.literal(), only_exhausted.literal(), walk_shards.literal(), first_types.literal(),
+             limits.literal(), walk_shards.literal(), first_types.literal(),
              last_types.literal(), to_pg(search.before), search.limit, search.most_bytes);
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());

@@ -41,7 +41,7 @@ double scans_of(Subject& subject) {
   return tx
       .exec1(
           "SELECT sum(calls) FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid"
-          " WHERE d.datname = current_database() AND query LIKE '%k.only_exhausted%'")[0]
+          " WHERE d.datname = current_database() AND query LIKE '%AS is_exhausted%'")[0]
       .as<double>(0);
 }
 

@@ -137,21 +137,6 @@ TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
   EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute, 1).size(), 1U) << "no more than asked for";
 }
 
-TEST_P(StoreContract, ScanOfExhaustedJobsPassesOverTheOthers) {
-  std::vector<NewJob> wanted(6, due("same"));
-  for (NewJob& job : wanted) job.max_attempts = 1;
-  const Ids jobs = create(wanted);
-  const std::vector<JobId> claimed{jobs[2], jobs[4]};
-  const std::vector<Duration> ttr(2, kLong);
-  ASSERT_EQ(must(db->store().claim(seen(claimed), ttr, ticket())).size(), 2U);
-  ScanRange range{lane_of(jobs[0]), WallTime{}, 0, db->now() + 2 * kLong, 10, true};
-  auto rows = must(db->store().scan({&range, 1})).rows[0];
-  ASSERT_EQ(rows.size(), 2U);
-  for (const auto& row : rows) EXPECT_TRUE(row.is_exhausted);
-  range.limit = 1;
-  EXPECT_EQ(must(db->store().scan({&range, 1})).rows[0].size(), 1U);
-}
-
 TEST_P(StoreContract, ScanOfNothingStillTellsTheTime) {
   const WallTime before = db->now();
   const auto reply = must(db->store().scan({}));

@@ -20,11 +20,11 @@ std::vector<PlannedStatement> hot_statements() {
       {"scan",
        sql::statement("scan"),
        "'{3,5}', '{1,1}', '{-infinity,-infinity}', '{0,0}', '{\"2040-01-01 00:00:00+00\",\"2040-01-01 00:00:00+00\"}', "
-       "'{512,64}', '{f,t}', '{3,5}', '{1,1}', '{9,9}', now(), 100, 0",
+       "'{512,64}', '{3,5}', '{1,1}', '{9,9}', now(), 100, 0",
        {"_due"}},
       {"scan that reads the index through",
        sql::statement("scan"),
-       "'{3}', '{1}', '{-infinity}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{512}', '{f}', '{3,5}', '{1,1}', '{9,9}', "
+       "'{3}', '{1}', '{-infinity}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{512}', '{3,5}', '{1,1}', '{9,9}', "
        "now(), 100, 1000000000000",
        {"_due"}},
       {"overdue", sql::statement("overdue"), "100", {"_due"}},
@@ -205,7 +205,7 @@ TEST_F(Plans, TheScanReadsNoMoreThanItsPage) {
   std::string plan;
   for (const auto& row :
        tx.exec("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE hot('{3}', '{1}', '{-infinity}', '{0}',"
-               " '{\"2040-01-01 00:00:00+00\"}', '{10}', '{f}', '{}', '{}', '{}', now(), 10, 0)")) {
+               " '{\"2040-01-01 00:00:00+00\"}', '{10}', '{}', '{}', '{}', now(), 10, 0)")) {
     plan += row[0].as<std::string>() + "\n";
   }
   EXPECT_TRUE(std::regex_search(plan, std::regex("job_live_0003_due on job_live_0003 l_[0-9]+ \\(actual rows=10 ")))
@@ -266,7 +266,7 @@ TEST_F(Plans, AnOldSnapshotDoesNotSlowTheScanAboveTheLowWaterMark) {
     tx.exec("PREPARE hot AS " + sql::statement("scan"));
     const auto rows = tx.exec(
         "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE hot('{3}', '{1}', '{\"" +
-        after + "\"}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{10}', '{f}', '{}', '{}', '{}', now(), 10, 0)");
+        after + "\"}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{10}', '{}', '{}', '{}', now(), 10, 0)");
     const std::string plan = rows[0][0].as<std::string>();
     const auto at = plan.find("\"Shared Hit Blocks\": ");
     return std::stoi(plan.substr(at + 21));

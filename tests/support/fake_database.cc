@@ -173,7 +173,7 @@ ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSea
       if (lane != range.lane || fire_at >= range.before || static_cast<int>(rows.size()) >= range.limit) break;
       const Job& job = live_.at(id).job;
       const bool is_exhausted = job.status == JobStatus::running && job.attempts >= job.max_attempts;
-      if (is_exhausted || !range.only_exhausted) rows.push_back({{id, job.type_id, fire_at}, is_exhausted});
+      rows.push_back({{id, job.type_id, fire_at}, is_exhausted});
     }
   }
   return reply;

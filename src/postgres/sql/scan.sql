@@ -1,5 +1,5 @@
--- Reads the lanes that $1 to $7 name, a page each, and searches the shards and types $8 to $10 for other lanes that
--- have rows before $11, at most $12 of them. The search reads the index through while all of it has at most $13
+-- Reads the lanes that $1 to $6 name, a page each, and searches the shards and types $7 to $9 for other lanes that
+-- have rows before $10, at most $11 of them. The search reads the index through while all of it has at most $12
 -- bytes.
 -- Rows: (number of the lane in $1, job, fire_at, is_exhausted) of a page; (-2, type * 1024 + shard, first fire_at)
 -- for a lane that was found, without the time where the index was read through; (-3, lanes that the search stepped
@@ -9,15 +9,15 @@
 -- of rows of one instant can be paged. It sees no row that commits behind it: the caller keeps a margin, and sweeps.
 WITH RECURSIVE m AS MATERIALIZED (
   SELECT CASE
-    WHEN $13::bigint > 0 THEN
+    WHEN $12::bigint > 0 THEN
       {{due_bytes table = 0000}} + {{due_bytes table = 0001}} + {{due_bytes table = 0002}} + {{due_bytes table = 0003}}
       + {{due_bytes table = 0004}} + {{due_bytes table = 0005}} + {{due_bytes table = 0006}}
-      + {{due_bytes table = 0007}} <= $13::bigint
+      + {{due_bytes table = 0007}} <= $12::bigint
     ELSE false
   END AS reads),
 s AS (
   SELECT *
-  FROM unnest($8::smallint[], $9::integer[], $10::integer[]) s (shard, first, last)),
+  FROM unnest($7::smallint[], $8::integer[], $9::integer[]) s (shard, first, last)),
 w AS (
   SELECT w.shard, w.last, n.type_id, n.fire_at
   FROM (SELECT s.* FROM m JOIN s ON NOT m.reads) w (shard, first, last)
@@ -27,9 +27,8 @@ w AS (
   FROM (SELECT v.shard, v.last, v.type_id + 1 AS first FROM w v WHERE v.type_id < v.last) w
   CROSS JOIN LATERAL {{next_lane}})
 SELECT k.ord, j.job_id, j.fire_at, j.is_exhausted
-FROM unnest($1::smallint[], $2::integer[], $3::timestamptz[], $4::bigint[], $5::timestamptz[], $6::integer[],
-            $7::boolean[])
-  WITH ORDINALITY k (shard, type_id, after, after_id, before, most, only_exhausted, ord)
+FROM unnest($1::smallint[], $2::integer[], $3::timestamptz[], $4::bigint[], $5::timestamptz[], $6::integer[])
+  WITH ORDINALITY k (shard, type_id, after, after_id, before, most, ord)
 CROSS JOIN LATERAL (
   SELECT l.job_id, l.fire_at, l.status = 1 AND l.attempts >= l.max_attempts AS is_exhausted
   FROM tocsin.job_live l
@@ -37,14 +36,13 @@ CROSS JOIN LATERAL (
     AND l.type_id = k.type_id
     AND (l.fire_at, l.job_id + 0) > (k.after, k.after_id)
     AND l.fire_at < k.before
-    AND (NOT k.only_exhausted OR l.status = 1 AND l.attempts >= l.max_attempts)
   ORDER BY l.fire_at, l.job_id + 0
   LIMIT k.most) j
 UNION ALL (
   SELECT -2, w.type_id::bigint * 1024 + w.shard, w.fire_at, false
   FROM w
-  WHERE w.fire_at < $11::timestamptz
-  LIMIT $12::integer)
+  WHERE w.fire_at < $10::timestamptz
+  LIMIT $11::integer)
 UNION ALL (
   SELECT -2, r.type_id::bigint * 1024 + s.shard, NULL::timestamptz, false
   FROM m
@@ -55,8 +53,8 @@ UNION ALL (
     WHERE l.shard = s.shard AND l.shard + 0 = s.shard::integer
       AND l.type_id >= s.first
       AND l.type_id <= s.last
-      AND l.fire_at < $11::timestamptz) r
-  LIMIT $12::integer)
+      AND l.fire_at < $10::timestamptz) r
+  LIMIT $11::integer)
 UNION ALL
 SELECT -3, (SELECT count(*) FROM w), NULL::timestamptz, false
 FROM m

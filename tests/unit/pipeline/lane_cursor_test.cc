@@ -73,15 +73,33 @@ TEST(LaneCursor, ExhaustedRowsAreReadOncePerSweepAndUntilTheyAreGone) {
   cursor.begin_sweep();
   ASSERT_TRUE(cursor.wants_exhausted());
   EXPECT_EQ(cursor.exhausted_from(), WallTime::min());
-  cursor.read_exhausted(kBegin, rows_due({kBegin - 3s, kBegin - 2s}), /*is_page_full=*/false);
+  auto rows = rows_due({kBegin - 4s, kBegin - 3s, kBegin - 2s});
+  rows[1].is_exhausted = rows[2].is_exhausted = true;
+  cursor.read_exhausted(kBegin, rows, /*is_page_full=*/false);
   EXPECT_FALSE(cursor.wants_exhausted());
-  EXPECT_EQ(cursor.exhausted_from(), kBegin - 3s - Duration(1));
+  EXPECT_EQ(cursor.exhausted_from(), kBegin - 3s);
+  EXPECT_EQ(cursor.exhausted_from_id(), 0) << "it is among the rows read next";
   cursor.begin_sweep();
   cursor.read_exhausted(kBegin, {}, /*is_page_full=*/false);
   EXPECT_EQ(cursor.exhausted_from(), kBegin) << "no row before it is looked at twice";
+}
+
+TEST(LaneCursor, ALongSearchForExhaustedRowsContinuesPageByPage) {
+  LaneCursor cursor(kBegin);
   cursor.begin_sweep();
-  cursor.read_exhausted(kBegin, rows_due({kBegin + 1s}), /*is_page_full=*/true);
+  auto rows = rows_due({kBegin - 9s, kBegin - 8s});
+  rows[0].is_exhausted = true;
+  cursor.read_exhausted(kBegin, rows, /*is_page_full=*/true);
   EXPECT_TRUE(cursor.wants_exhausted()) << "there are more";
+  cursor.begin_sweep();
+  cursor.begin_audit();
+  EXPECT_EQ(cursor.exhausted_from(), kBegin - 8s) << "or it would never come to its end";
+  EXPECT_EQ(cursor.exhausted_from_id(), rows[1].candidate.job_id);
+  cursor.read_exhausted(kBegin, rows_due({kBegin - 7s}), /*is_page_full=*/false);
+  EXPECT_FALSE(cursor.wants_exhausted());
+  EXPECT_EQ(cursor.exhausted_from(), kBegin - 9s) << "it may not be dead yet";
+  cursor.begin_audit();
+  EXPECT_EQ(cursor.exhausted_from(), WallTime::min());
 }
 
 TEST(LaneCursor, SleepsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {

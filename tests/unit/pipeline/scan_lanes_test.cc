@@ -120,6 +120,8 @@ TEST_F(ScannerTest, FindsExhaustedJobsAmongTheRowsOfABacklogOncePerSweep) {
 TEST_F(ScannerTest, FindsExhaustedJobsOfAPausedTypeAndReadsNothingElse) {
   config.overdue_page = 8;
   config.sweep_interval = 10s;
+  config.audit_interval = 30s;
+  oldest_writer = next_writer = 7;
   BizType paused = biz_type(1);
   paused.paused = true;
   set_types({paused});
@@ -129,7 +131,7 @@ TEST_F(ScannerTest, FindsExhaustedJobsOfAPausedTypeAndReadsNothingElse) {
   while (db_now() < kStart + 21s) {
     scan();
     reads += static_cast<int>(asked.size());
-    for (const ScanRange& range : asked) EXPECT_TRUE(range.only_exhausted);
+    EXPECT_TRUE(asked_window().empty());
   }
   EXPECT_GT(std::ranges::count(shared().expired.pop_some(10), first), 0) << "within two sweeps";
   EXPECT_LE(reads, 3) << "one per sweep";
@@ -138,6 +140,36 @@ TEST_F(ScannerTest, FindsExhaustedJobsOfAPausedTypeAndReadsNothingElse) {
   scanner().request_scan();
   scan_until_it_rests();
   EXPECT_TRUE(shared().due.has_backlog({0, 1})) << "the whole lane is read when the type resumes";
+  set_types({paused});
+  shared().due.end_backlog({{0, 1}, {}, Pace::fresh});
+  scan_until(db_now() + 5s);
+  EXPECT_EQ(scanner().lanes(), 1U);
+  table.clear();
+  scan_until(db_now() + 65s);
+  EXPECT_EQ(scanner().lanes(), 0U) << "the audit has found nothing";
+}
+
+// The index knows no exhausted rows: whoever looks for them visits all that are overdue.
+TEST_F(ScannerTest, AScanVisitsAPageOfALaneInSearchOfExhaustedJobs) {
+  config.overdue_page = 8;
+  config.window_page = 16;
+  config.sweep_interval = 10s;
+  BizType paused = biz_type(1);
+  paused.paused = true;
+  set_types({paused, biz_type(2)});
+  const auto fill = [&](TypeId type) {
+    for (int i = 0; i < 300; ++i) insert(kStart - 1h + i / 100 * 1ms, type);
+    return insert(kStart - 1h + 3ms, type, 0, true);
+  };
+  const std::set<JobId> exhausted{fill(1), fill(2)};
+  while (db_now() < kStart + 45s) {
+    scan();
+    for (const ScanRange& range : asked) EXPECT_LE(range.limit, 16);
+    EXPECT_LE(asked.size(), 4U);
+  }
+  EXPECT_TRUE(shared().due.has_backlog({0, 2}));
+  const auto found = shared().expired.pop_some(100);
+  EXPECT_EQ(std::set<JobId>(found.begin(), found.end()), exhausted) << "two sweeps, and a scan for each page";
 }
 
 TEST_F(ScannerTest, APullBacklogThatNobodyAsksForCostsASearchOfItsShard) {

@@ -47,8 +47,7 @@ class ScannerTest : public StageBench {
       for (const auto& [job, is_exhausted] : table) {
         const bool is_in_range = job.lane() == range.lane && job.fire_at < range.before &&
                                  std::pair(job.fire_at, job.job_id) > std::pair(range.after, range.after_id);
-        if (is_in_range && is_exhausted >= range.only_exhausted && std::ssize(rows) < range.limit)
-          rows.push_back({job, is_exhausted});
+        if (is_in_range && std::ssize(rows) < range.limit) rows.push_back({job, is_exhausted});
       }
     }
     std::set<Lane> lanes;
