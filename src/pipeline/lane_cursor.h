@@ -106,10 +106,10 @@ class LaneCursor {
   WallTime low_ = WallTime::min(), floor_ = WallTime::min();
   WallTime audited_floor_ = WallTime::min();  // the floor before the audit under way
   WallTime exhausted_from_ = WallTime::min();
-  JobId exhausted_from_id_ = 0;                     // 0: no search is under way
-  WallTime oldest_exhausted_ = WallTime::max();     // found by the search under way
-  WallTime last_seen_at_;                // when a row was seen last
-  WallTime last_due_ = WallTime::min();  // of all rows seen
+  JobId exhausted_from_id_ = 0;                  // 0: no search is under way
+  WallTime oldest_exhausted_ = WallTime::max();  // found by the search under way
+  WallTime last_seen_at_;                        // when a row was seen last
+  WallTime last_due_ = WallTime::min();          // of all rows seen
   MonoTime last_request_ = MonoTime(std::chrono::hours(-1));
   bool is_read_at_once_ = true;
   bool is_page_full_ = false, is_overdue_page_full_ = false;

@@ -92,10 +92,9 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     ScanReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();
-    const auto rows =
-        exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(), before.literal(),
-             limits.literal(), walk_shards.literal(), first_types.literal(),
-             last_types.literal(), to_pg(search.before), search.limit, search.most_bytes);
+    const auto rows = exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(),
+                           before.literal(), limits.literal(), walk_shards.literal(), first_types.literal(),
+                           last_types.literal(), to_pg(search.before), search.limit, search.most_bytes);
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {
@@ -140,8 +139,9 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
 Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                                       const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
-    const auto rows = exec(tx, lane_statement(session_, "claim_due", lane), lane.shard, lane.type_id, to_pg(span.from),
-                           to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket), span.after_id);
+    const auto rows =
+        exec(tx, lane_statement(session_, "claim_due", lane), lane.shard, lane.type_id, to_pg(span.from),
+             to_pg(span.to), limit, ttr.count(), ticket.seed, ticket.node, commit_of(ticket), span.after_id);
     TOCSIN_ASSERT(rows.size() <= static_cast<std::size_t>(limit));
     return claimed_from(rows, /*has_due=*/true);
   });

@@ -26,6 +26,16 @@ TEST_P(StoreContract, LatenessCountsFromTheDeadlineOrTheCreation) {
   expect_same(claimed.job, find(late_create));
 }
 
+// `gmt_modified` of a running row is the start of its attempt. Two readings of the clock may differ by a microsecond.
+TEST_P(StoreContract, AFirstAttemptStartsWhenItsJobDoes) {
+  const auto jobs = create(std::vector<NewJob>(400, due("same")));
+  const std::vector<JobId> some(jobs.begin(), jobs.begin() + 200);
+  auto won = must(db->store().claim(seen(some), std::vector<Duration>(200, kLong), ticket()));
+  std::ranges::move(must(db->store().claim_due(lane_of(jobs[0]), {}, 200, kLong, ticket())), std::back_inserter(won));
+  ASSERT_EQ(won.size(), 400U);
+  for (const ClaimedJob& claimed : won) EXPECT_EQ(claimed.job.started_at, claimed.job.gmt_modified);
+}
+
 TEST_P(StoreContract, LatenessAfterARescheduleToThePastCountsFromTheReschedule) {
   const JobId id = create(later());
   let_pass(std::chrono::milliseconds(20));

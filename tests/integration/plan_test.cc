@@ -243,7 +243,8 @@ TEST_F(Plans, ABacklogClaimNeverTakesMoreThanItsLimitUnderAnyPlan) {
       for (std::size_t i = 0; i < settings.size(); ++i)
         set += "SET LOCAL enable_" + settings[i] + " = " + (bits & (1U << i) ? "on; " : "off; ");
       tx.exec(set);
-      EXPECT_EQ(tx.exec_prepared("claim_due", 3, 1, "-infinity", "infinity", 7, 30'000'000, 42, "n", "off", 0).size(), 7U)
+      EXPECT_EQ(tx.exec_prepared("claim_due", 3, 1, "-infinity", "infinity", 7, 30'000'000, 42, "n", "off", 0).size(),
+                7U)
           << set;
       EXPECT_EQ(tx.exec_prepared("fire_due", 3, 1, "-infinity", "infinity", 7, "n", 0).size(), 7U) << set;
       EXPECT_EQ(tx.exec1("SELECT count(*) FROM tocsin.job_live WHERE status = 1")[0].as<int>(), 7) << set;

@@ -255,7 +255,8 @@ std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<Candidate>& jobs, 
 
 std::vector<JobId> FakeDatabase::due_in(Lane lane, DueSpan span, int limit, WallTime now) const {
   std::vector<JobId> found;
-  for (auto it = due_.upper_bound({lane, span.from, span.after_id}); it != due_.end() && std::get<Lane>(*it) == lane; ++it) {
+  for (auto it = due_.upper_bound({lane, span.from, span.after_id}); it != due_.end() && std::get<Lane>(*it) == lane;
+       ++it) {
     const auto& [_, fire_at, id] = *it;
     if (fire_at > std::min(now, span.to) || (static_cast<int>(found.size()) >= limit && !bugs.ignores_limit)) break;
     if (!is_locked(id) && is_claimable(live_.at(id), now)) found.push_back(id);

@@ -5,7 +5,7 @@
 -- is random, keeps the older run from finishing it. REQUIRES: a transaction of its own.
 WITH s AS MATERIALIZED (SELECT set_config('synchronous_commit', $6::text, true) <> '' AS is_set),
 c AS MATERIALIZED (
-  SELECT j.shard, j.job_id, j.status AS was, j.fire_at AS due, k.ttr_us
+  SELECT j.shard, j.job_id, j.status AS was, j.fire_at AS due, k.ttr_us, clock_timestamp() AS at
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $7::integer[]) k (shard, job_id, ttr_us, type_id)
   JOIN {{table}} j ON j.shard = k.shard AND j.job_id = k.job_id
   WHERE j.type_id + 0 = k.type_id AND {{is_due}}

@@ -1,16 +1,17 @@
--- Claims the rows c, which the caller has locked. c.was: status before; c.due: when the row was due.
+-- Claims the rows c, which the caller has locked. c.was: status before; c.due: when the row was due; c.at: the clock,
+-- read once for a row, since a first attempt starts at started_at and at gmt_modified.
 u AS (
   UPDATE {{table}} j
   SET status = 1,
       attempts = j.attempts + 1,
       claim_token = hashint8extended(j.job_id, {{seed}}::bigint),
       node = {{node}},
-      fire_at = clock_timestamp() + {{ttr_us}} * interval '1 microsecond',
-      started_at = coalesce(j.started_at, clock_timestamp()),
-      gmt_modified = clock_timestamp(),
+      fire_at = c.at + {{ttr_us}} * interval '1 microsecond',
+      started_at = coalesce(j.started_at, c.at),
+      gmt_modified = c.at,
       errors = CASE
         WHEN j.claim_token IS NULL THEN j.errors
-        ELSE tocsin.append_error(j.errors, clock_timestamp(), j.node, j.attempts,
+        ELSE tocsin.append_error(j.errors, c.at, j.node, j.attempts,
                                  'the lease ended before the attempt did', j.gmt_modified)
       END
   FROM c
