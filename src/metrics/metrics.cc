@@ -69,6 +69,9 @@ Metrics::Metrics(const Clock& clock)
   request_family_ = counters("tocsin_http_requests_total", "Answers over HTTP by route and status code");
   pool_wait_ =
       &histograms("tocsin_pool_wait_seconds", "How long requests waited for a database thread")->Add({}, kSeconds);
+  lock_pool_wait_ = &histograms("tocsin_lock_pool_wait_seconds",
+                                "How long requests that met a lock waited for a thread that may wait for it")
+                         ->Add({}, kSeconds);
 }
 
 Metrics::~Metrics() = default;
@@ -127,6 +130,8 @@ void Metrics::answered(const std::string& route, int status) {
 }
 
 void Metrics::waited(Duration time) { pool_wait_->Observe(seconds(time)); }
+
+void Metrics::waited_behind_locks(Duration time) { lock_pool_wait_->Observe(seconds(time)); }
 
 std::string Metrics::label_of(TypeId type) {
   const BizType* known = catalog_->find(type);

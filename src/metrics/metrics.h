@@ -42,6 +42,8 @@ class Metrics final : public EventSink {
   void ended(TypeId type, Ending ending, Duration took) override;
   void answered(const std::string& route, int status);  // an HTTP request; `route`: its path template; empty: unknown
   void waited(Duration time);                           // how long a request waited for a database thread
+  // The same for requests that met a lock, and for the threads that may wait for locks.
+  void waited_behind_locks(Duration time);
   // One step of a stage: how long it took, with its database calls.
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
@@ -80,6 +82,7 @@ class Metrics final : public EventSink {
   prometheus::Family<prometheus::Histogram>* attempt_family_;
   prometheus::Family<prometheus::Counter>* request_family_;
   prometheus::Histogram* pool_wait_;
+  prometheus::Histogram* lock_pool_wait_;
   LatenessWindow window_;
   mutable Mutex mutex_;
   std::shared_ptr<const TypeCatalog> catalog_ TOCSIN_GUARDED_BY(mutex_);

@@ -74,7 +74,7 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       readers_(config_.database_id, reader(config_.session), config_.shards, kReaders, kReadQueue, clock,
                [&metrics](Duration time) { metrics.waited(time); }),
       lock_waiters_(config_.database_id, named(config_.session, "api"), config_.shards, kLockWaiters, kLockQueue, clock,
-                    [&metrics](Duration time) { metrics.waited(time); }),
+                    [&metrics](Duration time) { metrics.waited_behind_locks(time); }),
       held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
                  [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {
                    auto held = write_creates(desk, std::move(items));

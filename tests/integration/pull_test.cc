@@ -241,6 +241,7 @@ TEST_F(Pull, BatchesWithHeldKeysHoldUpNoOtherCall) {
   open.reset();
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE idempotency_key = 'k'"), 5) << "each once";
+  EXPECT_NE(rest().get("/metrics").text.find("\ntocsin_lock_pool_wait_seconds_count 4\n"), std::string::npos);
 }
 
 TEST_F(Pull, ALeaseThatHasEndedIsStaleAlsoWhenNobodyTookTheJob) {

@@ -99,5 +99,12 @@ TEST_F(MetricsTest, WaitsForADatabaseThreadAreObserved) {
             "tocsin_pool_wait_seconds_bucket{le=\"0.005\"} 1");
 }
 
+TEST_F(MetricsTest, WaitsBehindLocksDoNotLookLikeABusyPool) {
+  metrics.waited_behind_locks(9s);
+  EXPECT_EQ(lines_that_start_with("tocsin_pool_wait_seconds_count").at(0), "tocsin_pool_wait_seconds_count 0");
+  EXPECT_EQ(lines_that_start_with("tocsin_lock_pool_wait_seconds_count").at(0),
+            "tocsin_lock_pool_wait_seconds_count 1");
+}
+
 }  // namespace
 }  // namespace tocsin
