@@ -22,14 +22,6 @@ void ApiContext::read_database(const CallPtr& call, DatabaseId database_id, std:
   if (!is_taken) too_busy(call);
 }
 
-void ApiContext::wait_in_database(const CallPtr& call, DatabaseId database_id,
-                                  std::function<void(Stores&)> work) const {
-  if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
-  const bool is_taken = backend.post_waiting(
-      database_id, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
-  if (!is_taken) too_busy(call);
-}
-
 void ApiContext::with_type(const CallPtr& call, const std::string& name, Refusal refusal,
                            std::function<void(const BizType&)> use) {
   if (const auto catalog = backend.types(); const BizType* type = catalog->find(name)) return use(*type);
@@ -113,6 +105,12 @@ void ApiContext::hint_if_soon(JobId job, TypeId type, WallTime fire_at) const {
 }
 
 Problem ApiContext::no_such_job() { return {404, "There is no such job."}; }
+
+Problem ApiContext::missing_job(JobId id, DatabaseId asked) const {
+  const DatabaseId now = database_of(id);
+  if (now == asked) return no_such_job();
+  return problem_of({ErrorCode::moved, "it has left the database that was asked", ""}, now);
+}
 
 JobId ApiContext::job_id_of(const CallPtr& call) const {
   const auto id = job_id_from_text(call->arguments[0]);

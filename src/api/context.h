@@ -28,8 +28,6 @@ class ApiContext {
   void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // The same for reads that may be slow (Backend::post_read).
   void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
-  // The same for writes that wait for locks of other transactions (Backend::post_waiting).
-  void wait_in_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {  // database 0
     on_database(call, 0, std::move(work));
   }
@@ -66,6 +64,9 @@ class ApiContext {
   // False: no job can have this id.
   bool may_exist(JobId id) const { return id > 0 && shard_of(id) < backend.shards(); }
   static Problem no_such_job();  // 404
+  // Answer to a request for a job that the database `asked` does not have: 404; or 503, because the shard has left that
+  // database since, and the job may live elsewhere.
+  Problem missing_job(JobId id, DatabaseId asked) const;
 
   Backend& backend;
   const std::size_t max_attribute_bytes;

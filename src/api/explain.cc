@@ -153,7 +153,7 @@ void explain(ApiContext& context, const CallPtr& call) {
   context.read_database(call, context.database_of(id), [&context, call, id](Stores& stores) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error(), stores.database_id));
-    if (!*job) return call->refuse(ApiContext::no_such_job());
+    if (!*job) return call->refuse(context.missing_job(id, stores.database_id));
     context.with_catalog(call, {&**job, 1}, [&context, call, job = **job](const TypeCatalog& catalog) {
       call->reply(200, explain_text(context.backend, job, catalog));
     });

@@ -1,9 +1,5 @@
-// Cancel, reschedule, run and retry: changes to jobs that exist.
-#include <algorithm>
-#include <array>
-#include <map>
+// Cancel, reschedule, run and retry: changes to one job that exists; and the dead jobs of a type.
 #include <memory>
-#include <unordered_set>
 
 #include "api/job_json.h"
 #include "api/resources.h"
@@ -13,9 +9,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kMaxIds = 10'000;
-constexpr std::size_t kManyBody = 1 << 20;
-constexpr std::size_t kManyChanged = 100;  // a call that changes more has a row of its own in the audit log
+constexpr std::size_t kRetryBody = 1 << 20;
 
 // "result" and "job", as members of whatever object they go into.
 std::string result_members(std::string_view result, const std::optional<Job>& job, const TypeCatalog& catalog) {
@@ -40,8 +34,10 @@ Error locked_job(JobId id) {
 
 // ---- one job
 
-void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId database_id,
+// `asked`: the database of the job when it was asked.
+void answer_cancel(const ApiContext& context, const CallPtr& call, JobId id, DatabaseId asked,
                    const Result<CancelReply>& result) {
+  const DatabaseId database_id = context.database_of(id);
   if (!result) return call->refuse(context.problem_of(result.error(), database_id));
   const auto catalog = context.backend.types();
   switch (result->kind) {
@@ -52,7 +48,7 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId da
     case CancelReply::Kind::finished:
       return call->refuse(wrong_state(context, "finished", result->job));
     case CancelReply::Kind::not_found:
-      return call->refuse(ApiContext::no_such_job());
+      return call->refuse(context.missing_job(id, asked));
     case CancelReply::Kind::locked:
       return call->refuse(context.problem_of(locked_job(result->job_id), database_id));
   }
@@ -61,13 +57,15 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, DatabaseId da
 void cancel(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
-  const bool is_taken = context.backend.cancel(id, [&context, call, id](Result<CancelReply> result) {
-    guarded(call, [&] { answer_cancel(context, call, context.database_of(id), result); });
+  const DatabaseId asked = context.database_of(id);
+  const bool is_taken = context.backend.cancel(id, [&context, call, id, asked](const Result<CancelReply>& result) {
+    guarded(call, [&] { answer_cancel(context, call, id, asked, result); });
   });
   if (!is_taken) ApiContext::too_busy(call);
 }
 
-void answer_change(const ApiContext& context, const CallPtr& call, JobId id, const Result<ChangeReply>& result) {
+void answer_change(const ApiContext& context, const CallPtr& call, JobId id, DatabaseId asked,
+                   const Result<ChangeReply>& result) {
   const DatabaseId database_id = context.database_of(id);
   if (!result) return call->refuse(context.problem_of(result.error(), database_id));
   const auto catalog = context.backend.types();
@@ -85,7 +83,7 @@ void answer_change(const ApiContext& context, const CallPtr& call, JobId id, con
       return call->refuse({409, "The job's type was removed: create the type again first.", "", 0,
                            result_members("finished", result->job, *catalog)});
     case ChangeReply::Kind::not_found:
-      return call->refuse(ApiContext::no_such_job());
+      return call->refuse(context.missing_job(id, asked));
     case ChangeReply::Kind::locked:
       return call->refuse(context.problem_of(locked_job(id), database_id));
   }
@@ -93,8 +91,8 @@ void answer_change(const ApiContext& context, const CallPtr& call, JobId id, con
 
 // Answers a change of one job when its reply comes.
 auto answering_change(const ApiContext& context, const CallPtr& call, JobId id) {
-  return [&context, call, id](const Result<ChangeReply>& result) {
-    guarded(call, [&] { answer_change(context, call, id, result); });
+  return [&context, call, id, asked = context.database_of(id)](const Result<ChangeReply>& result) {
+    guarded(call, [&] { answer_change(context, call, id, asked, result); });
   };
 }
 
@@ -117,210 +115,7 @@ void reschedule(ApiContext& context, const CallPtr& call) {
   change(context, call, when);
 }
 
-// ---- many jobs
-
-// What was asked to be cancelled: the jobs of a key, or (null) so many ids.
-struct CancelFilter {
-  const KeyCancel* key = nullptr;
-  std::size_t ids = 0;
-};
-
-// For the audit log. Call before the reply.
-void note_cancelled(const ApiContext& context, const CallPtr& call, std::size_t cancelled, const CancelFilter& filter) {
-  call->audit.changed = static_cast<std::int64_t>(cancelled);
-  call->audit.is_left_out = cancelled == 0;
-  if (cancelled <= kManyChanged) return;
-  const auto catalog = context.backend.types();
-  const BizType* type = filter.key && filter.key->type ? catalog->find(*filter.key->type) : nullptr;
-  JsonWriter out(call->audit.filter_json);
-  out.begin_object();
-  filter.key ? out.field("biz_id", filter.key->biz_id) : out.field("job_ids", filter.ids);
-  if (type) out.field("biz_type", type->name);
-  out.end_object();
-}
-
-bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
-
-// Ids whose databases gave no answer: nothing was done, or it is in doubt.
-struct Unanswered {
-  std::vector<JobId> unavailable, in_doubt;
-  std::vector<std::string> impossible;  // as they were given: no job can have them
-};
-
-void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids) {
-  out.key(name).begin_array();
-  for (const JobId id : ids) out.value(std::to_string(id));
-  out.end_array();
-}
-
-void answer_cancelled(const ApiContext& context, const CallPtr& call, const CancelFilter& filter,
-                      const std::vector<CancelReply>& replies, const Unanswered& unanswered = {},
-                      bool has_more = false) {
-  constexpr std::array kNames{
-      std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
-      std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
-      std::pair{CancelReply::Kind::locked, "locked"}};
-  std::string text;
-  JsonWriter out(text);
-  out.begin_object();
-  for (const auto& [kind, name] : kNames) {
-    // Rare enough to be absent when there is none.
-    if (kind == CancelReply::Kind::locked && std::ranges::none_of(replies, is_locked)) continue;
-    out.key(name).begin_array();
-    for (const CancelReply& reply : replies) {
-      if (reply.kind == kind) out.value(std::to_string(reply.job_id));
-    }
-    if (kind == CancelReply::Kind::not_found)
-      for (const std::string& given : unanswered.impossible) out.value(given);
-    out.end_array();
-  }
-  if (!unanswered.unavailable.empty()) write_ids(out, "unavailable", unanswered.unavailable);
-  if (!unanswered.in_doubt.empty()) write_ids(out, "in_doubt", unanswered.in_doubt);
-  if (has_more) out.field("more", true);
-  out.end_object();
-  // Those in doubt may have been cancelled.
-  const auto cancelled = std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind);
-  note_cancelled(context, call, static_cast<std::size_t>(cancelled) + unanswered.in_doubt.size(), filter);
-  call->reply(200, std::move(text));
-}
-
-using CancelReplies = std::vector<CancelReply>;
-using IdsByDatabase = std::map<DatabaseId, std::vector<JobId>>;
-
-void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByDatabase& ids,
-                    std::vector<std::string> impossible, const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
-  if (refused_by_all(context, call, answers)) return;
-  CancelReplies replies;
-  Unanswered unanswered{.unavailable = {}, .in_doubt = {}, .impossible = std::move(impossible)};
-  for (const auto& [database_id, result] : answers) {
-    if (result) {
-      replies.insert(replies.end(), result->begin(), result->end());
-      continue;
-    }
-    auto& list = result.error().code == ErrorCode::in_doubt ? unanswered.in_doubt : unanswered.unavailable;
-    list.insert(list.end(), ids.at(database_id).begin(), ids.at(database_id).end());
-  }
-  std::size_t asked = unanswered.impossible.size();
-  for (const auto& [database_id, some] : ids) asked += some.size();
-  answer_cancelled(context, call, {.ids = asked}, replies, unanswered);
-}
-
-// Passes the replies of a database on. Before that, jobs that other transactions hold locked are cancelled by threads
-// that may wait for them.
-void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
-                   const std::function<void(Result<CancelReplies>)>& reply) {
-  std::vector<JobId> locked;
-  if (replies)
-    for (const CancelReply& each : *replies)
-      if (is_locked(each)) locked.push_back(each.job_id);
-  if (locked.empty()) return reply(std::move(replies));
-  const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
-  const bool is_taken = context.backend.post_waiting(
-      database_id,
-      replying<CancelReplies>([locked](Stores& stores) { return stores.desk.cancel(locked, LockWait::some_seconds); },
-                              [first, reply](Result<CancelReplies> rest) {
-                                if (!rest && rest.error().code == ErrorCode::in_doubt) return reply(rest.error());
-                                CancelReplies all = *first;
-                                std::size_t next = 0;
-                                for (CancelReply& each : all)
-                                  if (rest && is_locked(each)) each = std::move((*rest)[next++]);
-                                reply(std::move(all));
-                              }));
-  if (!is_taken) reply(*first);
-}
-
-// `texts`: ids as they were given. One that is given twice is answered once.
-void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std::string>& texts) {
-  IdsByDatabase known;
-  std::vector<std::string> impossible;
-  std::unordered_set<JobId> seen;
-  std::unordered_set<std::string> seen_texts;
-  for (const std::string& text : texts) {
-    const JobId id = job_id_from_text(text).value_or(0);
-    if (!context.may_exist(id)) {
-      if (seen_texts.insert(text).second) impossible.push_back(text);
-    } else if (seen.insert(id).second) {
-      known[context.database_of(id)].push_back(id);
-    }
-  }
-  if (known.empty())
-    return answer_cancelled(context, call, {}, {}, {.unavailable = {}, .in_doubt = {}, .impossible = impossible});
-  const Ask<CancelReplies> ask = [&context, known](DatabaseId database_id,
-                                                   std::function<void(Result<CancelReplies>)> reply) {
-    return context.backend.post(
-        database_id,
-        replying<CancelReplies>(
-            [known](Stores& stores) { return stores.desk.cancel(known.at(stores.database_id), LockWait::none); },
-            [&context, database_id, reply](Result<CancelReplies> replies) {
-              cancel_locked(context, database_id, std::move(replies), reply);
-            }));
-  };
-  gather<CancelReplies>(context, call, databases_of(known), ask,
-                        [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
-                          answer_cancels(context, call, known, impossible, answers);
-                        });
-}
-
-// For a key that has more pending jobs than may share a statement with other keys.
-void cancel_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key) {
-  context.wait_in_database(call, context.database_of(key.biz_id), [&context, call, key](Stores& stores) {
-    const auto reply = stores.desk.cancel_all(key.biz_id, key.type);
-    if (!reply) return call->refuse(context.problem_of(reply.error(), stores.database_id));
-    answer_cancelled(context, call, {.key = &key}, reply->jobs, {}, reply->has_more);
-  });
-}
-
-std::string cancelled_key_text(const KeyCancelReply& reply) {
-  std::string text;
-  JsonWriter out(text);
-  out.begin_object();
-  write_ids(out, "cancelled", reply.cancelled);
-  write_ids(out, "running", reply.running);
-  write_ids(out, "finished", reply.finished);
-  write_ids(out, "not_found", {});
-  if (!reply.locked.empty()) write_ids(out, "locked", reply.locked);
-  if (reply.has_more_finished) out.field("more_finished", true);
-  out.end_object();
-  return text;
-}
-
-// All jobs of a key live in one shard.
-void cancel_key(const ApiContext& context, const CallPtr& call, const std::string& biz_id, std::optional<TypeId> type) {
-  const KeyCancel key{biz_id, type};
-  const bool is_taken = context.backend.cancel_key(key, [&context, call, key](const Result<KeyCancelReply>& result) {
-    guarded(call, [&] {
-      if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(key.biz_id)));
-      if (result->is_too_many) return cancel_large_key(context, call, key);
-      note_cancelled(context, call, result->cancelled.size(), {.key = &key});
-      call->reply(200, cancelled_key_text(*result));
-    });
-  });
-  if (!is_taken) ApiContext::too_busy(call);
-}
-
-void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
-                const std::optional<std::string>& biz_type) {
-  if (!biz_type) return cancel_key(context, call, biz_id, std::optional<TypeId>());
-  context.with_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
-    cancel_key(context, call, biz_id, std::optional(type.type_id));
-  });
-}
-
-void cancel_many(ApiContext& context, const CallPtr& call) {
-  JsonDocument document(call->request.body);
-  JsonObject in = document.root();
-  const auto biz_id = in.string_or_number("biz_id", 1, kMaxBizIdBytes);
-  const auto biz_type = in.string("biz_type", 1, 128);
-  const auto texts = in.strings("job_ids", kMaxIds);
-  if (biz_id.has_value() == texts.has_value()) in.fail("biz_id", "Give biz_id or job_ids.");
-  if (texts && biz_type) in.fail("biz_type", "Goes with biz_id only.");
-  for (std::size_t i = 0; texts && i < texts->size(); ++i)
-    if (!job_id_from_text((*texts)[i]))
-      in.fail("job_ids[" + std::to_string(i) + ']', "A job_id is a string of digits.");
-  in.end();
-  if (document.problem()) return call->refuse(*document.problem());
-  biz_id ? cancel_key(context, call, *biz_id, biz_type) : cancel_ids(context, call, *texts);
-}
+// ---- the dead jobs of a type
 
 // One database after the other, so that together they keep to the limit.
 struct RetryRound {
@@ -402,22 +197,6 @@ Route change_route(std::string verb, std::string operation_id, std::string summa
           .handler = std::move(handler)};
 }
 
-Route many_route(std::string path, std::string operation_id, std::string summary, std::string request,
-                 std::string reply, std::function<void(const CallPtr&)> handler) {
-  return {.method = "POST",
-          .path = std::move(path),
-          .access = Access::produce,
-          .audit = Audit::counted,
-          .operation_id = std::move(operation_id),
-          .tag = "Jobs",
-          .summary = std::move(summary),
-          .request = std::move(request),
-          .body_limit = kManyBody,
-          .replies = {{200, std::move(reply)}},
-          .errors = {413, 422, 429, 503},
-          .handler = std::move(handler)};
-}
-
 }  // namespace
 
 std::vector<Route> job_change_routes(ApiContext& context) {
@@ -425,10 +204,18 @@ std::vector<Route> job_change_routes(ApiContext& context) {
                             [&context](const CallPtr& call) { reschedule(context, call); });
   move.request = "NewTime";
   return {
-      many_route("/v1/jobs/cancel", "cancelJobs", "Cancel by business key or by ids", "CancelJobs", "CancelledJobs",
-                 [&context](const CallPtr& call) { cancel_many(context, call); }),
-      many_route("/v1/jobs/retry", "retryJobs", "Dead jobs of a type: pending again", "RetryJobs", "RetriedJobs",
-                 [&context](const CallPtr& call) { retry_many(context, call); }),
+      {.method = "POST",
+       .path = "/v1/jobs/retry",
+       .access = Access::produce,
+       .audit = Audit::counted,
+       .operation_id = "retryJobs",
+       .tag = "Jobs",
+       .summary = "Dead jobs of a type: pending again",
+       .request = "RetryJobs",
+       .body_limit = kRetryBody,
+       .replies = {{200, "RetriedJobs"}},
+       .errors = {413, 422, 429, 503},
+       .handler = [&context](const CallPtr& call) { retry_many(context, call); }},
       change_route("cancel", "cancelJob", "Cancel a pending job", "CancelledJob",
                    [&context](const CallPtr& call) { cancel(context, call); }),
       std::move(move),

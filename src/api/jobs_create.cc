@@ -301,7 +301,8 @@ std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::share
 }
 
 // The work of creating a part without a wait for keys that other transactions hold; if they hold one, threads that may
-// wait for it create the part. When too many parts wait already, the answer is that it is held.
+// wait for it create the part. When too many parts wait there already, a part that is all or nothing is refused, and of
+// any other the items whose keys are held.
 std::function<void(Stores&)> creating_soon(ApiContext& context, const std::shared_ptr<const Parts>& parts,
                                            bool is_partial, DatabaseId database_id, TakeReplies reply) {
   const auto first = is_partial ? CreateMode::each_if_free : CreateMode::all_if_free;
@@ -309,13 +310,16 @@ std::function<void(Stores&)> creating_soon(ApiContext& context, const std::share
   const bool has_keys = std::ranges::any_of(parts->at(database_id).jobs,
                                             [](const NewJob& job) { return job.idempotency_key.has_value(); });
   if (!has_keys) return replying<Replies>(creating(context, parts, later), std::move(reply));
-  return replying<Replies>(creating(context, parts, first), [&context, parts, later, database_id,
-                                                             reply = std::move(reply)](Result<Replies> replies) {
-    const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
-    if (is_held && context.backend.post_waiting(database_id, replying<Replies>(creating(context, parts, later), reply)))
-      return;
-    reply(std::move(replies));
-  });
+  return [&context, parts, is_partial, database_id, first, later, reply = std::move(reply)](Stores& stores) {
+    const auto take_first = [&](Result<Replies> replies) {
+      const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
+      if (!is_held) return reply(std::move(replies));
+      if (context.backend.post_waiting(database_id, replying<Replies>(creating(context, parts, later), reply))) return;
+      if (!is_partial) return reply(std::move(replies));
+      replying<Replies>(creating(context, parts, CreateMode::each_but_held), reply)(stores);
+    };
+    replying<Replies>(creating(context, parts, first), take_first)(stores);
+  };
 }
 
 // `here`: the stores of the database whose thread this is; null on any other thread.

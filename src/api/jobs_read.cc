@@ -189,10 +189,10 @@ void get(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
   if (id == 0) return;
   const DatabaseId database_id = context.database_of(id);
-  const bool is_taken = context.backend.get(id, [&context, call, database_id](Result<std::optional<Job>> found) {
+  const bool is_taken = context.backend.get(id, [&context, call, id, database_id](Result<std::optional<Job>> found) {
     guarded(call, [&] {
       if (!found) return call->refuse(context.problem_of(found.error(), database_id));
-      if (!*found) return call->refuse(ApiContext::no_such_job());
+      if (!*found) return call->refuse(context.missing_job(id, database_id));
       const auto job = std::make_shared<const Job>(std::move(**found));
       context.with_catalog(call, {job.get(), 1},
                            [call, job](const TypeCatalog& catalog) { call->reply(200, job_text(*job, catalog)); });

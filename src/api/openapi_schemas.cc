@@ -64,7 +64,7 @@ std::string_view openapi_schemas() {
 "CancelledJobs":{"type":"object","description":"By result; all empty, and neither more nor more_finished: the key has no job, or none of the type","required":["cancelled","running","finished","not_found"],"properties":{
   "cancelled":{"$ref":"#/components/schemas/JobIds"},"running":{"$ref":"#/components/schemas/JobIds"},
   "finished":{"$ref":"#/components/schemas/JobIds"},"not_found":{"$ref":"#/components/schemas/JobIds"},
-  "locked":{"$ref":"#/components/schemas/JobIds","description":"Locked by another transaction: not cancelled, ask again; absent when there is none"},
+  "locked":{"$ref":"#/components/schemas/JobIds","description":"Locked by another transaction, or moving to another database: not cancelled, ask again; absent when there is none"},
   "more":{"const":true,"description":"With biz_id: live jobs of it may be left, ask again; absent otherwise"},
   "more_finished":{"const":true,"description":"With biz_id: more jobs of it have ended than the newest 1,000, of which those of the type are named; absent otherwise"},
   "unavailable":{"$ref":"#/components/schemas/JobIds","description":"Their database did not answer: not cancelled; absent when there is none"},

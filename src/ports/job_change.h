@@ -67,7 +67,8 @@ struct KeyCancelReply {
 
 struct CancelAllReply {
   std::vector<CancelReply> jobs;
-  bool has_more = false;  // live jobs of the key may be left: call again
+  bool has_more = false;           // live jobs of the key may be left: call again
+  bool has_more_finished = false;  // more jobs of the key have ended than were looked at
 };
 
 // Cancels and changes, often of many callers, that are written together.

@@ -45,8 +45,8 @@ struct CreateReply {
     key_reused,   // refused: the key's job has another body
     rejected,     // refused: on_conflict = reject
     not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
-    locked,       // each_by_itself of several jobs: another transaction holds the key, this one was not created; ask
-                  // again (for a single job the call returns Error conflict)
+    locked,       // each_by_itself of several jobs, or each_but_held: another transaction holds the key, this one was
+                  // not created; ask again
   };
   Kind kind = Kind::created;
   JobId job_id = 0;  // this and the times: of the created or the existing job
@@ -61,13 +61,18 @@ struct CreateReply {
 enum class CreateMode {
   all_or_nothing,  // one refusal undoes the whole call; the replies say which job was refused
   each_by_itself,  // a refusal affects its job only; jobs whose keys other transactions hold come last, and wait for
-                   // them a few seconds in all
+                   // them a few seconds in all (a single job: then Error conflict)
   // As these; but if another transaction holds a key or its job: Error conflict after some 5 ms, nothing was created.
   all_if_free,
   each_if_free,
+  // As each_by_itself; but waits some 5 ms for a held key, and for kMostHeldTries of them at most: what it has not
+  // reached then is `locked` too.
+  each_but_held,
 };
 
-constexpr bool waits_for_keys(CreateMode mode) { return mode < CreateMode::all_if_free; }
+constexpr bool waits_for_keys(CreateMode mode) {
+  return mode == CreateMode::all_or_nothing || mode == CreateMode::each_by_itself;
+}
 constexpr bool is_undone_by_refusal(CreateMode mode) {
   return mode == CreateMode::all_or_nothing || mode == CreateMode::all_if_free;
 }
@@ -119,9 +124,11 @@ class JobDesk {
  public:
   virtual ~JobDesk() = default;
 
-  // One reply per job, in order. One transaction; with each_by_itself more than one if other transactions hold keys.
+  // One reply per job, in order. One transaction; with each_by_itself and each_but_held more than one if other
+  // transactions hold keys.
   // Durable when it returns. Error in_doubt: some or all may be created, and a look-up by id did not settle it.
   // REQUIRES: at most 10,000 jobs.
+  static constexpr int kMostHeldTries = 64;
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
   // Pending jobs become cancelled; one reply per id, in order. Of an id given twice one reply is `cancelled`, the other
@@ -130,9 +137,9 @@ class JobDesk {
   // delays the others by some 50 ms. Error in_doubt: some may be cancelled.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) = 0;
 
-  // cancel() with LockWait::some_seconds for the jobs of a business key, of one type or of every type: first the
-  // pending ones, then those that run, each oldest first, then those that have ended, newest first: of the newest
-  // kMostOfOneKey of any type those of the type. At most kMostOfOneKey in one call.
+  // cancel() with LockWait::none for the jobs of a business key, of one type or of every type: kMostOfOneKey live ones
+  // at most, first the pending ones, then those that run, each oldest first; then those that have ended, newest first:
+  // of the newest kMostNamed of any type those of the type.
   static constexpr std::size_t kMostOfOneKey = 10'000;
   virtual Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 

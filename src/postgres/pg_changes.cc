@@ -17,9 +17,7 @@ namespace {
 
 using sql::LockPolicy;
 
-// What live_of_key and ended_of_key answer in place of a status.
-constexpr int kMoreEnded = -1;
-constexpr int kTooManyLive = -2;
+constexpr int kTooManyLive = -2;  // what live_of_key answers in place of a status
 
 std::string name_of(const char* verb, LockPolicy policy) {
   return std::string(verb) + "_" + std::to_string(static_cast<int>(policy));

@@ -17,6 +17,8 @@
 
 namespace tocsin {
 
+constexpr int kMoreEnded = -1;  // what ended_of_key answers in place of a status: there are more
+
 class PgChanges {
  public:
   // `session` and `batch` must outlive the object. `shards`: the installation's shard count. Call run() once.

@@ -23,6 +23,7 @@ constexpr std::size_t kMostIds = 4096;
 // Older numbers are left unused: lists are sorted by id, so ids must follow the order of creation to within this time.
 constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
+constexpr int kMostTriesOfWaiting = 600;  // of 5 ms: 3 s, as the wait for a lock
 
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
@@ -93,12 +94,14 @@ Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vec
 
 Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
   const bool has_keys = std::ranges::any_of(jobs, [](const NewJob& job) { return job.idempotency_key.has_value(); });
-  if (mode != CreateMode::each_by_itself || jobs.size() < 2 || !has_keys)
-    return create_at_once(jobs, mode, kCreateTries);
+  const bool is_by_itself =
+      (mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held;
+  if (!is_by_itself || !has_keys) return create_at_once(jobs, mode, kCreateTries);
   std::vector<CreateReply> replies(jobs.size());
   std::vector<std::size_t> held;
-  if (auto done = create_unheld(jobs, 0, replies, held); !done) return done.error();
-  bool may_wait = true;
+  int tries = mode == CreateMode::each_but_held ? kMostHeldTries : kMostTriesOfWaiting;
+  if (auto done = create_unheld(jobs, 0, replies, held, tries); !done) return done.error();
+  bool may_wait = waits_for_keys(mode);
   for (const std::size_t i : held) {
     replies[i].kind = CreateReply::Kind::locked;
     if (!may_wait) continue;
@@ -115,7 +118,11 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
 }
 
 Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
-                                std::vector<std::size_t>& held) {
+                                std::vector<std::size_t>& held, int& tries) {
+  if (tries == 0) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) held.push_back(first + i);
+    return Unit{};
+  }
   auto created = create_at_once(jobs, CreateMode::each_if_free, 1);
   if (created) {
     std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(first));
@@ -126,13 +133,14 @@ Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first,
     const bool is_first = first == 0 && jobs.size() == replies.size();
     return is_first ? error : Error{ErrorCode::in_doubt, error.message, ""};  // a part may be created
   }
+  --tries;
   if (jobs.size() == 1) {
     held.push_back(first);
     return Unit{};
   }
   const std::size_t half = jobs.size() / 2;
-  if (auto done = create_unheld(jobs.first(half), first, replies, held); !done) return done;
-  return create_unheld(jobs.subspan(half), first + half, replies, held);
+  if (auto done = create_unheld(jobs.first(half), first, replies, held, tries); !done) return done;
+  return create_unheld(jobs.subspan(half), first + half, replies, held, tries);
 }
 
 Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJob> jobs, CreateMode mode,
@@ -279,13 +287,23 @@ Result<std::vector<KeyList>> PgJobDesk::list_keys(std::span<const KeyQuery> quer
 Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   CancelAllReply reply;
   const auto ids = session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
-    const int shard = shard_of(biz_id, shards_);
-    const auto rows = exec(tx, session_.prepared("ids_of_key"), biz_id, shard, type, static_cast<int>(kMostOfOneKey));
-    reply.has_more = rows.size() == static_cast<int>(kMostOfOneKey) && rows.back()[1].as<bool>();
-    return column_of<JobId>(rows);
+    std::vector<JobId> live, ended;
+    reply = {};
+    for (const auto& row : exec(tx, session_.prepared("ids_of_key"), biz_id, shard_of(biz_id, shards_), type,
+                                static_cast<int>(kMostOfOneKey), static_cast<int>(kMostNamed))) {
+      const int status = row[1].as<int>();
+      if (status == kMoreEnded)
+        reply.has_more_finished = true;
+      else
+        (is_final(static_cast<JobStatus>(status)) ? ended : live).push_back(row[0].as<JobId>());
+    }
+    reply.has_more = live.size() == kMostOfOneKey;
+    std::ranges::sort(ended, std::greater());
+    live.insert(live.end(), ended.begin(), ended.end());
+    return live;
   });
   if (!ids) return ids.error();
-  auto cancelled = cancel(*ids, LockWait::some_seconds);
+  auto cancelled = cancel(*ids, LockWait::none);
   if (!cancelled) return cancelled.error();
   reply.jobs = std::move(*cancelled);
   return reply;

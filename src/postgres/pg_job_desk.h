@@ -39,10 +39,10 @@ class PgJobDesk final : public JobDesk {
   Status reserve_ids(std::size_t n);  // makes sequence_ hold n numbers at least
   // create() in one transaction. `most_tries`: how often it is tried while other transactions hold its keys.
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
-  // CreateMode::each_by_itself: creates all jobs but those whose keys other transactions hold, and adds these to
-  // `held`, as indices into the call. `first`: the index of jobs[0] in the call.
+  // Creates all jobs but those whose keys other transactions hold, and adds these to `held`, as indices into the call.
+  // `first`: the index of jobs[0] in the call. `tries`: how many may meet a held key; what they do not reach is `held`.
   Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
-                       std::vector<std::size_t>& held);
+                       std::vector<std::size_t>& held, int& tries);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job
   // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
   // completed from them. False: none is there.

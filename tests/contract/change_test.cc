@@ -159,10 +159,44 @@ TEST_P(StoreContract, CancelAllBeginsWithTheLiveJobsHoweverManyHaveEnded) {
   const CancelAllReply reply = must(db->desk().cancel_all("same", std::nullopt));
   EXPECT_FALSE(reply.has_more) << "the live one was among them";
   const auto& replies = reply.jobs;
-  EXPECT_EQ(replies.size(), JobDesk::kMostOfOneKey);
+  EXPECT_EQ(replies.size(), 1 + JobDesk::kMostNamed);
+  EXPECT_TRUE(reply.has_more_finished);
   EXPECT_EQ(replies.front().job_id, last);
   EXPECT_EQ(replies.front().kind, CancelReply::Kind::cancelled);
   EXPECT_EQ(replies.back().kind, CancelReply::Kind::finished);
+}
+
+// The jobs of another type do not hide what there is of a type: the answer says that it is not all.
+TEST_P(StoreContract, CancelAllSaysThatMoreHaveEndedThanItNames) {
+  const JobId old = create(later("same"));
+  cancel(old);
+  NewJob foreign = later("same");
+  foreign.type_id = other_type_id;
+  create(std::vector<NewJob>(JobDesk::kMostNamed - 1, foreign));
+  const CancelAllReply all = must(db->desk().cancel_all("same", other_type_id));
+  EXPECT_FALSE(all.has_more_finished);
+  const CancelAllReply one = must(db->desk().cancel_all("same", type_id));
+  EXPECT_FALSE(one.has_more_finished);
+  ASSERT_EQ(one.jobs.size(), 1u) << "it is the last of those that are looked at";
+  EXPECT_EQ(one.jobs[0].job_id, old);
+  cancel(create(foreign));
+  const CancelAllReply none = must(db->desk().cancel_all("same", type_id));
+  EXPECT_TRUE(none.jobs.empty());
+  EXPECT_TRUE(none.has_more_finished);
+}
+
+TEST_P(StoreContract, CancelAllPassesLockedJobsBy) {
+  const Ids jobs = create({later("same"), later("same"), later("same")});
+  db->lock(jobs[1]);
+  const CancelAllReply reply = must(db->desk().cancel_all("same", type_id));
+  db->unlock();
+  using K = CancelReply::Kind;
+  ASSERT_EQ(reply.jobs.size(), 3u);
+  const std::vector<K> expected = {K::cancelled, K::locked, K::cancelled};
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(reply.jobs[i].job_id, jobs[i]);
+    EXPECT_EQ(reply.jobs[i].kind, expected[i]) << i;
+  }
 }
 
 TEST_P(StoreContract, CancelAllSaysThatLiveJobsAreLeft) {

@@ -406,6 +406,7 @@ TEST_P(StoreContract, OnConflictWaitsForNobody) {
     ASSERT_FALSE(reply.ok());
     EXPECT_EQ(reply.error().code, ErrorCode::conflict);
   }
+  EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_but_held))[0].kind, CreateKind::locked);
   db->unlock();
   EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, CreateKind::updated);
 }

@@ -41,6 +41,26 @@ TEST_P(StoreContract, ATransactionThatIsRolledBackFreesTheKeyThatItHeld) {
   EXPECT_EQ(create_reply(job).kind, CreateKind::created);
 }
 
+// Each try to find the free ones leaves rows behind, and holds up a thread that others need.
+TEST_P(StoreContract, CreateButHeldLooksForFreeKeysAmongManyOnlySoLong) {
+  std::vector<NewJob> jobs = {plain(keyed("free", in(kLong)))};
+  auto business = db->begin_business();
+  for (int i = 0; i < JobDesk::kMostHeldTries; ++i) {
+    jobs.push_back(plain(keyed("held-" + std::to_string(i), in(kLong))));
+    business->create(jobs.back());
+  }
+  jobs.push_back(plain(keyed("behind", in(kLong))));
+  const auto few = must(db->desk().create(std::span(jobs).last(3), CreateMode::each_but_held));
+  EXPECT_EQ(few[0].kind, CreateKind::locked);
+  EXPECT_EQ(few[1].kind, CreateKind::locked);
+  EXPECT_EQ(few[2].kind, CreateKind::created);
+  jobs.back() = plain(keyed("behind many", in(kLong)));
+  const auto replies = must(db->desk().create(jobs, CreateMode::each_but_held));
+  created_ += 2;
+  EXPECT_EQ(replies.front().kind, CreateKind::created);
+  for (std::size_t i = 1; i < jobs.size(); ++i) EXPECT_EQ(replies[i].kind, CreateKind::locked) << i;
+}
+
 TEST_P(StoreContract, ATransactionThatIsCommittedKeepsItsKey) {
   const NewJob job = plain(keyed("k", at(db->now() + kLong)));
   auto business = db->begin_business();

@@ -19,8 +19,9 @@ std::vector<PlannedStatement> statements_about_keys() {
       {"find_live", sql::statement("find_live"), id},
       {"list of all types", sql::statement("list_keys"),
        "'{" + shard_text("past") + "}', '{past}', '{NULL}', '{" + most + "}', '{9}', '{9}'"},
-      {"ids_of_key", sql::statement("ids_of_key"), "'past', " + shard_text("past") + ", 2, 1000"},
-      {"ids_of_key, unknown", sql::statement("ids_of_key"), "'unknown', " + shard_text("unknown") + ", NULL, 10000"},
+      {"ids_of_key", sql::statement("ids_of_key"), "'past', " + shard_text("past") + ", 2, 10000, 1000"},
+      {"ids_of_key, unknown", sql::statement("ids_of_key"),
+       "'unknown', " + shard_text("unknown") + ", NULL, 10000, 1000"},
   };
   for (const std::string key : {"past", "crowd", "few-7", "unknown"}) {
     const std::string shard = "'{" + shard_text(key) + "}'", of_key = shard + ", '{" + key + "}', '{2}'";

@@ -77,6 +77,7 @@ bool FakeBackend::ask(Shard shard, const std::function<void(Result<Reply>)>& don
   const DatabaseId database_id = database_of(shard);
   if (is_full || full_at.contains(database_id)) return false;
   if (const auto why = unavailable_reason(database_id)) return done(*why), true;
+  if (before_work) before_work();
   Result<Reply> reply = Error{ErrorCode::unavailable, "was not asked", ""};
   with(database_id, [&](Stores& stores) { reply = verb(stores.desk); });
   done(std::move(reply));
@@ -195,6 +196,7 @@ bool FakeBackend::post(DatabaseId database_id, std::function<void(Stores&)> work
   if (is_full || full_at.contains(database_id) || takes == 0) return false;
   --takes;
   ++posted;
+  if (before_work) before_work();
   if (is_holding)
     held.emplace_back(database_id, std::move(work));
   else

@@ -39,6 +39,8 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::map<DatabaseId, ErrorCode> fails_at;  // every store call of this database does
   std::set<DatabaseId> full_at;              // the queue of this database refuses
   bool are_many_waiting = false;             // post_waiting() refuses
+  std::function<void()> before_work;         // called while a request waits for its thread
+  std::map<Shard, DatabaseId> moved;         // shards that live elsewhere by now
   std::size_t takes = SIZE_MAX;              // what post() takes until every queue refuses
   bool is_holding = false;                   // what is posted waits for run_held()
   std::vector<std::pair<DatabaseId, std::function<void(Stores&)>>> held;
@@ -116,7 +118,10 @@ class FakeBackend final : public Backend, private FaultPoint {
   int shards() const override { return database.shards(); }
   std::string node_name() const override { return "node-1"; }
   std::vector<DatabaseId> database_ids() const override;
-  DatabaseId database_of(Shard shard) const override { return shard % (1 + static_cast<DatabaseId>(others_.size())); }
+  DatabaseId database_of(Shard shard) const override {
+    const auto it = moved.find(shard);
+    return it == moved.end() ? shard % (1 + static_cast<DatabaseId>(others_.size())) : it->second;
+  }
   std::string database_name(DatabaseId database_id) const override {
     return database_id == 0 ? "tocsin" : "db" + std::to_string(database_id);
   }

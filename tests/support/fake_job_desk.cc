@@ -123,13 +123,16 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
   TOCSIN_ASSERT(jobs.size() <= 10'000);
   Undo undo;
   std::vector<CreateReply> replies;
+  int held = 0;
   for (const NewJob& job : jobs) {
     if (lives_here && !lives_here(shard_of(job.biz_id, shards_))) {
       roll_back(undo);
       return Error{ErrorCode::moved, "the shard of " + job.biz_id + " lives elsewhere", ""};
     }
-    if (is_held(job)) {
-      if (mode == CreateMode::each_by_itself && jobs.size() > 1) {
+    const bool is_reached = mode != CreateMode::each_but_held || held < JobDesk::kMostHeldTries;
+    if (is_held(job) || !is_reached) {
+      if ((mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held) {
+        ++held;
         replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});
         continue;
       }
@@ -177,13 +180,14 @@ Result<CancelAllReply> FakeDatabase::cancel_all(const std::string& biz_id, std::
   std::ranges::sort(jobs);
   std::ranges::sort(running);
   std::ranges::sort(ended, std::greater());
-  if (ended.size() > JobDesk::kMostOfOneKey) ended.resize(JobDesk::kMostOfOneKey);
+  CancelAllReply reply;
+  reply.has_more_finished = ended.size() > JobDesk::kMostNamed;
+  if (reply.has_more_finished) ended.resize(JobDesk::kMostNamed);
   std::erase_if(ended, [&](JobId id) { return !is_meant(history_.at(id)); });
   jobs.insert(jobs.end(), running.begin(), running.end());
-  CancelAllReply reply;
   reply.has_more = jobs.size() >= JobDesk::kMostOfOneKey;
+  if (reply.has_more) jobs.resize(JobDesk::kMostOfOneKey);
   jobs.insert(jobs.end(), ended.begin(), ended.end());
-  if (jobs.size() > JobDesk::kMostOfOneKey) jobs.resize(JobDesk::kMostOfOneKey);
   auto cancelled = cancel(jobs, now);
   if (!cancelled) return cancelled.error();
   reply.jobs = std::move(*cancelled);

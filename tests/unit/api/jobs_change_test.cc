@@ -302,8 +302,36 @@ TEST_F(RequestPaths, AKeyOfManyJobsIsCancelledAllTheSame) {
   for (std::size_t i = 0; i <= JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
   EXPECT_EQ(answer.body.at("cancelled").size(), JobDesk::kMostOfOneKeyTogether + 1);
-  EXPECT_EQ(backend.posted_waiting, 1) << "jobs of it may be locked";
+  EXPECT_EQ(backend.posted_waiting, 0) << "no job of it was locked";
   EXPECT_FALSE(answer.body.contains("more"));
+  EXPECT_FALSE(answer.body.contains("more_finished"));
+}
+
+TEST_F(RequestPaths, OfAKeyOfManyJobsOnlyTheLockedOnesWait) {
+  const std::string held = make_job("many");
+  for (const bool is_waiting_full : {false, true}) {
+    for (std::size_t i = 0; i < JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
+    backend.database.lock(std::stoll(held));
+    backend.are_many_waiting = is_waiting_full;
+    const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
+    ASSERT_EQ(answer.status, 200) << answer.text;
+    EXPECT_EQ(answer.body.at("cancelled").size(), JobDesk::kMostOfOneKeyTogether);
+    EXPECT_EQ(answer.body.at("locked"), Json::array({held}));
+    EXPECT_EQ(backend.posted_waiting, 1);
+  }
+}
+
+// None of the type is live or among the newest that have ended, and yet there is one.
+TEST_F(RequestPaths, AKeyOfManyJobsSaysThatMoreHaveEndedThanItNames) {
+  backend.add_type("rare");
+  const Answer rare = post("/v1/jobs", R"({"biz_type":"rare","biz_id":"many","delay_ms":60000})");
+  post("/v1/jobs/" + rare.body.at("job_id").get<std::string>() + "/cancel");
+  for (std::size_t i = 0; i < JobDesk::kMostNamed; ++i) post("/v1/jobs/" + make_job("many") + "/cancel");
+  for (std::size_t i = 0; i <= JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
+  const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many","biz_type":"rare"})");
+  for (const char* list : {"cancelled", "running", "finished", "not_found"})
+    EXPECT_EQ(answer.body.at(list), Json::array()) << list;
+  EXPECT_EQ(answer.body.value("more_finished", false), true);
 }
 
 TEST_F(RequestPaths, AKeyOfTooManyJobsIsCancelledInSteps) {
@@ -357,11 +385,13 @@ TEST_F(RequestPaths, WhatWouldWaitBehindManyIsAnsweredAtOnce) {
   const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
   backend.database.lock(std::stoll(held));
   backend.are_many_waiting = true;
-  for (const char* partial : {"false", "true"}) {
-    const Answer batch = post(std::string("/v1/jobs/batch?partial=") + partial, kReplacingBatch);
-    EXPECT_EQ(batch.status, 503) << "nothing was created";
-    EXPECT_EQ(batch.retry_after, "1");
-  }
+  const Answer whole = post("/v1/jobs/batch", kReplacingBatch);
+  EXPECT_EQ(whole.status, 503) << "nothing was created";
+  EXPECT_EQ(whole.retry_after, "1");
+  const Answer each = post("/v1/jobs/batch?partial=true", kReplacingBatch);
+  ASSERT_EQ(each.status, 201) << each.text;
+  EXPECT_EQ(each.body.at("items")[0].at("error").at("status"), 503);
+  EXPECT_EQ(each.body.at("items")[1].at("created"), true);
   const Answer some = post("/v1/jobs/cancel", R"({"job_ids":[")" + held + R"(",")" + free + "\"]}");
   EXPECT_EQ(some.body.at("locked"), Json::array({held}));
   EXPECT_EQ(some.body.at("cancelled"), Json::array({free}));
