@@ -67,10 +67,13 @@ TEST_F(EngineWakes, TypesWakeWhenTheyChange) {
 }
 
 TEST_F(EngineWakes, AChangeOfCapacityWakesClaimersOnly) {
+  WakeCounter permit_renewer;
+  engine.shared().flow->begin_sharing(&permit_renewer);
   engine.shared().flow->notify_capacity();
   std::vector<int> claimers = none;
   claimers[kClaimer] = 1;
   EXPECT_EQ(take_wakes(), claimers);
+  EXPECT_EQ(permit_renewer.wakes, 0) << "no permits are asked for";
 }
 
 // The timekeeper sleeps until the next job is due by the estimate that it had.
