@@ -20,7 +20,7 @@ class AdmissionTest : public ::testing::Test {
     queue.push(jobs);
   }
   DueBatch next(ClaimerRole role = ClaimerRole::primary) {
-    return admission.next_batch(500, {catalog, kStart, {}}, role);
+    return admission.next_batch(500, {catalog, kStart, now}, role);
   }
   void end(TypeId type, std::size_t n) {
     flow.release(type, n);
@@ -38,6 +38,7 @@ class AdmissionTest : public ::testing::Test {
     return taken;
   }
 
+  MonoTime now{};
   TypeCatalog catalog;
   ConcurrencyLimiter limiter{4096};
   FlowControl flow;
@@ -190,6 +191,45 @@ TEST_F(AdmissionTest, TwoHundredSlowEndpointsLeaveSlotsToAHealthyOne) {
   EXPECT_EQ(next().jobs.size(), 1U);
   EXPECT_LE(queue.size(), 25'000U) << "and a quarter of the memory at most";
   for (TypeId type = 1; type <= 200; ++type) EXPECT_LE(queue.size(type), 125U) << "in equal parts";
+}
+
+// The engines of two databases of one node.
+TEST_F(AdmissionTest, EnginesOfANodeShareItsConnectionsAndRatesButNoSlots) {
+  enum : TypeId { kHook = 1, kPaced, kFree };
+  BizType hook = biz_type(kHook), paced = biz_type(kPaced);
+  hook.pool = pool_of(100);
+  paced.rate_per_s = 20;
+  catalog = TypeCatalog({hook, paced, biz_type(kFree)});
+  ConcurrencyLimiter other_limiter{4096};
+  PollQueue other_polls{10};
+  DueQueue other_queue;
+  JobAdmission other(other_queue, other_polls, flow, other_limiter, 100'000, 64, 5s);
+  const auto take_all_of_other = [&] {
+    std::map<TypeId, std::size_t> taken;
+    for (;;) {
+      const DueBatch batch = other.next_batch(500, {catalog, kStart, now});
+      if (batch.empty() && !batch.has_more_to_drop) return taken;
+      for (const Candidate& job : batch.jobs) ++taken[job.type_id];
+    }
+  };
+  const auto push_to_both = [&](TypeId type, int n) {
+    push(type, n);
+    std::vector<Candidate> jobs;
+    for (int i = 0; i < n; ++i) jobs.push_back({make_job_id(i + 1, 7), type, kStart});
+    other_queue.push(jobs);
+  };
+  push_to_both(kHook, 150);
+  push_to_both(kPaced, 50);
+  EXPECT_EQ(take_all(), (std::map<TypeId, std::size_t>{{kHook, 100}}));
+  EXPECT_TRUE(take_all_of_other().empty()) << "no connection is free, and no second of the rate has passed";
+  end(kHook, 30);
+  now += 1s;
+  EXPECT_EQ(take_all_of_other(), (std::map<TypeId, std::size_t>{{kHook, 30}, {kPaced, 20}}));
+  EXPECT_TRUE(take_all().empty());
+  push_to_both(kFree, 5000);
+  const std::size_t alone = take_all().at(kFree);
+  EXPECT_EQ(limiter.running(), 70 + alone);
+  EXPECT_GT(take_all_of_other().at(kFree), alone) << "of its own slots fewer are taken";
 }
 
 TEST_F(AdmissionTest, AQuickEndpointKeepsItsJobsInMemory) {

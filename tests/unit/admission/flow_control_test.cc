@@ -309,6 +309,16 @@ TEST_F(PermitsTest, TheNodesTogetherKeepARate) {
   EXPECT_LE(n, 403U);
 }
 
+TEST_F(PermitsTest, ALimitIsOfTheClusterAndConnectionsAreOfEachNode) {
+  type.pool = pool_of(4);
+  for (const NodeId id : {1, 2}) node(id).waiting = 100;
+  pass(2s);
+  for (const NodeId id : {1, 2}) EXPECT_EQ(node(id).take(10), 3U) << "half of six permits";
+  for (const NodeId id : {1, 2}) node(id).flow.release(1, 3);
+  type.max_running.reset();
+  for (const NodeId id : {1, 2}) EXPECT_EQ(node(id).take(10), 4U) << "all four connections of the node";
+}
+
 TEST_F(PermitsTest, AsksNothingWhenNoTypeHasALimit) {
   type = biz_type(1);
   EXPECT_EQ(node(1).renewer.step(now), kWhenWoken);

@@ -36,6 +36,19 @@ TEST_F(EndpointTest, InBetweenAsManyWaitAsStartInTime) {
   EXPECT_EQ(endpoint.capacity(), 256U + 64U);
 }
 
+TEST_F(EndpointTest, HowManyWaitChangesAt100MillisecondsAndAtASecond) {
+  const auto capacity_after = [this](Duration answer) {
+    Endpoint one{"http://shop:80", {.failures = 3}, 256, clock, [](Endpoint::State, MonoTime) {}};
+    one.answered(answer);
+    return one.capacity();
+  };
+  EXPECT_EQ(capacity_after(100ms - 1us), 512U);
+  EXPECT_EQ(capacity_after(100ms), 512U);
+  EXPECT_EQ(capacity_after(100ms + 1us), 511U);
+  EXPECT_EQ(capacity_after(1s - 1us), 256U + 25U);
+  EXPECT_EQ(capacity_after(1s), 256U);
+}
+
 TEST_F(EndpointTest, WhoWaitedInVainIsFollowedByNoneUntilAnswersAreQuickAgain) {
   answer(50, 5ms);
   endpoint.connection_wait_timed_out();
