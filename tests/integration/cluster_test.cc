@@ -23,7 +23,7 @@ class Cluster : public testing::Test {
                      const std::vector<std::string>& further = {}) {
     std::vector<std::string> options{"--node-name", name, "--heartbeat-timeout", timeout};
     options.insert(options.end(), further.begin(), further.end());
-    nodes[name] = std::make_unique<NodeProcess>(database.url(), options);
+    nodes[name] = std::make_unique<NodeProcess>(nodes_url, options);
     return *nodes[name];
   }
   NodeProcess& node(const std::string& name) { return *nodes.at(name); }
@@ -77,6 +77,7 @@ class Cluster : public testing::Test {
   }
 
   TestDatabase database{kShards};
+  std::string nodes_url = database.url();  // where they are started
   std::map<std::string, std::unique_ptr<NodeProcess>> nodes;
 
  private:
@@ -236,46 +237,97 @@ TEST_F(Cluster, AFrozenNodeIsReplacedAndComesBack) {
   EXPECT_TRUE(eventually([&] { return are_shared(); }));
 }
 
-// A slow endpoint holds all its connections of both nodes for as long as the test takes. Jobs of another type start on
-// both all the same: quiet, without notifications, and while one of the nodes stands still and after that.
-TEST_F(Cluster, ASlowEndpointOfTwoNodesHoldsUpNoOtherTypeWhateverHappens) {
-  constexpr int kConnections = 8, kJobs = 40;
-  WebhookReceiver slow, healthy;
-  slow.hold();
-  for (const char* name : {"a", "b"})
-    start(name, "5s", {"--webhook-connections", std::to_string(kConnections), "--drain-timeout", "100ms"});
-  ASSERT_TRUE(eventually([&] { return are_shared(); }));
-  for (const auto& [name, receiver] : {std::pair("slow", &slow), std::pair("healthy", &healthy)}) {
-    Json handler = receiver->handler();
-    handler["timeout_ms"] = 120'000;
-    ASSERT_LT(
-        node("a").rest().put("/v1/types/" + std::string(name), {{"handler", handler}, {"ttr_ms", 180'000}}).status,
-        300);
+// A slow endpoint that holds all its connections of all nodes for as long as the test takes.
+class ClusterWithASlowEndpoint : public Cluster {
+ protected:
+  static constexpr int kConnections = 8, kJobs = 40;
+
+  ~ClusterWithASlowEndpoint() override {
+    slow.release();
+    nodes.clear();  // before the receivers end: a connection that a node keeps open would hold them up
   }
-  create_jobs(node("a"), 1000, 0, 1, "slow");
-  ASSERT_TRUE(eventually([&] { return slow.count() == 2 * kConnections; }));
-  const auto done = [&] {
-    return database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'healthy' AND status = 'done'");
-  };
+  void start_all(const std::vector<std::string>& names) {
+    slow.hold();
+    for (const std::string& name : names)
+      start(name, "5s", {"--webhook-connections", std::to_string(kConnections), "--drain-timeout", "100ms"});
+    ASSERT_TRUE(eventually([&] { return are_shared(); }));
+    for (const auto& [type, receiver] : {std::pair("slow", &slow), std::pair("healthy", &healthy)}) {
+      Json handler = receiver->handler();
+      handler["timeout_ms"] = 120'000;
+      const Json body = {{"handler", handler}, {"ttr_ms", 180'000}};
+      ASSERT_LT(node("a").rest().put("/v1/types/" + std::string(type), body).status, 300);
+    }
+    create_jobs(node("a"), 1000, 0, 1, "slow");
+    ASSERT_TRUE(eventually([&] { return slow.count() == connections(); }));
+  }
+  std::size_t connections() const { return nodes.size() * kConnections; }
+  std::int64_t number(const std::string& sql) const {
+    pqxx::connection connection(nodes_url);
+    return pqxx::nontransaction(connection).exec1(sql)[0].as<std::int64_t>();
+  }
+  std::int64_t done() const {
+    return number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'healthy' AND status = 'done'");
+  }
+  // So many in all.
+  bool are_done(int jobs) const {
+    return eventually([&] { return done() == jobs; });
+  }
+  void expect_nothing_was_claimed_that_cannot_start() {
+    EXPECT_EQ(slow.count(), connections());
+    EXPECT_EQ(number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'slow' AND status = 'running'"),
+              static_cast<std::int64_t>(connections()));
+  }
+  // Jobs of another type start on all nodes all the same: quiet, without notifications, and while one of the nodes
+  // stands still and after that.
+  void expect_it_holds_up_no_other_type() {
+    create_jobs(node("a"), kJobs, 0, 1, "healthy");
+    EXPECT_TRUE(are_done(kJobs)) << "quiet";
+    EXPECT_GT(number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
+                     "current_database() AND application_name = 'tocsin listener'"),
+              0);
+    create_jobs(node("a"), kJobs, 0, 1, "healthy");
+    EXPECT_TRUE(are_done(2 * kJobs)) << "without notifications";
+    node("b").process().signal(SIGSTOP);
+    create_jobs(node("a"), kJobs, 0, 1, "healthy");
+    EXPECT_TRUE(eventually([&] { return done() > 2 * kJobs; })) << "those of the other nodes";
+    node("b").process().signal(SIGCONT);
+    EXPECT_TRUE(are_done(3 * kJobs)) << "all";
+    EXPECT_EQ(number("SELECT count(DISTINCT node) FROM tocsin.job WHERE biz_type = 'healthy'"),
+              static_cast<std::int64_t>(nodes.size()));
+    expect_nothing_was_claimed_that_cannot_start();
+  }
+
+  WebhookReceiver slow, healthy;
+};
+
+TEST_F(ClusterWithASlowEndpoint, OfTwoNodesHoldsUpNoOtherType) {
+  start_all({"a", "b"});
+  expect_it_holds_up_no_other_type();
+}
+
+TEST_F(ClusterWithASlowEndpoint, OfFourNodesHoldsUpNoOtherType) {
+  start_all({"a", "b", "c", "d"});
+  expect_it_holds_up_no_other_type();
+}
+
+TEST_F(ClusterWithASlowEndpoint, HoldsUpNoOtherTypeAfterAStandbyTookOver) {
+  PairOfServers servers(kShards);
+  nodes_url = servers.url();
+  start_all({"a", "b"});
   create_jobs(node("a"), kJobs, 0, 1, "healthy");
-  EXPECT_TRUE(eventually([&] { return done() == kJobs; })) << "quiet";
-  EXPECT_GT(database.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
-                            "current_database() AND application_name = 'tocsin listener'"),
-            0);
-  create_jobs(node("a"), kJobs, 0, 1, "healthy");
-  EXPECT_TRUE(eventually([&] { return done() == 2 * kJobs; })) << "without notifications";
-  node("b").process().signal(SIGSTOP);
-  create_jobs(node("a"), kJobs, 0, 1, "healthy");
-  EXPECT_TRUE(eventually([&] { return done() > 2 * kJobs; })) << "those of the other node";
-  node("b").process().signal(SIGCONT);
-  EXPECT_TRUE(eventually([&] { return done() == 3 * kJobs; })) << "all";
-  EXPECT_EQ(database.number("SELECT count(DISTINCT node) FROM tocsin.job WHERE biz_type = 'healthy'"), 2);
-  EXPECT_EQ(slow.count(), 2 * kConnections);
-  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'slow' AND status = 'running'"),
-            2 * kConnections)
-      << "nothing is claimed that cannot start";
+  EXPECT_TRUE(are_done(kJobs));
+  servers.fail_over();
+  Json jobs = Json::array();
+  for (int i = 0; i < kJobs; ++i)
+    jobs.push_back({{"biz_type", "healthy"}, {"biz_id", "after-" + std::to_string(i)}, {"delay_ms", 0}});
+  EXPECT_TRUE(eventually([&] {
+    return node("a").rest().post("/v1/jobs/batch", {{"jobs", jobs}}).status == 201;
+  })) << "when it has found the new primary";
+  EXPECT_TRUE(are_done(2 * kJobs));
+  EXPECT_EQ(number("SELECT count(DISTINCT node) FROM tocsin.job WHERE biz_id LIKE 'after-%'"), 2);
+  expect_nothing_was_claimed_that_cannot_start();
   slow.release();
-  nodes.clear();  // before the receivers end: a connection that a node keeps open would hold them up
+  nodes.clear();  // before their servers end
 }
 
 TEST_F(Cluster, ARestartUnderTheOldNameWorksAtOnce) {

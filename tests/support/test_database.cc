@@ -28,6 +28,21 @@ std::string fresh_name() {
   return "tocsin_test_" + std::to_string(getpid()) + "_" + std::to_string(++n);
 }
 
+// Runs scripts/postgres.sh; the first line that it prints.
+std::string postgres_sh(std::vector<std::string> words) {
+  words.insert(words.begin(), required_env("TOCSIN_POSTGRES_SH"));
+  const Ran ran = run(words);
+  if (ran.exit_code != 0) throw std::runtime_error("postgres.sh " + words.at(1) + " failed: " + ran.err);
+  return ran.out.substr(0, ran.out.find('\n'));
+}
+
+void remove_server(const std::string& folder) noexcept {
+  try {
+    postgres_sh({"remove", folder});
+  } catch (const std::exception&) {  // the test runner removes what is left
+  }
+}
+
 // A migrated database that others are copied from: a tenth of the time that a migration takes.
 class Template {
  public:
@@ -92,20 +107,31 @@ PrivateCluster::PrivateCluster() {
   start();
 }
 
-PrivateCluster::~PrivateCluster() {
-  try {
-    call("remove");
-  } catch (const std::exception&) {  // the test runner removes what is left
-  }
+PrivateCluster::~PrivateCluster() { remove_server(folder_); }
+
+void PrivateCluster::crash() { postgres_sh({"stop-immediate", folder_}); }
+void PrivateCluster::start() { url_ = postgres_sh({"start", folder_}); }
+
+PairOfServers::PairOfServers(int shards) : standby_(primary_.folder() + "-standby"), url_(primary_.url()) {
+  const Ran ran = run_tocsin({"migrate", "--database", primary_.url(), "--shards", std::to_string(shards)});
+  if (ran.exit_code != 0) throw std::runtime_error("the migration failed: " + ran.err);
+  const std::string standby = postgres_sh({"standby", standby_, primary_.folder()});
+  const auto host = standby.find('@') + 1;
+  url_.insert(url_.rfind('/'), "," + standby.substr(host, standby.rfind('/') - host));
+  url_ += "?target_session_attrs=read-write";
 }
 
-void PrivateCluster::call(const std::string& command) {
-  const Ran ran = run({required_env("TOCSIN_POSTGRES_SH"), command, folder_});
-  if (ran.exit_code != 0) throw std::runtime_error("postgres.sh " + command + " failed: " + ran.err);
-  if (command == "start") url_ = ran.out.substr(0, ran.out.find('\n'));
-}
+PairOfServers::~PairOfServers() { remove_server(standby_); }
 
-void PrivateCluster::crash() { call("stop-immediate"); }
-void PrivateCluster::start() { call("start"); }
+void PairOfServers::fail_over() {
+  pqxx::connection connection(primary_.url());
+  pqxx::nontransaction tx(connection);
+  const std::string end = tx.exec1("SELECT pg_current_wal_lsn()")[0].c_str();
+  if (!eventually(
+          [&] { return tx.exec("SELECT 1 FROM pg_stat_replication WHERE replay_lsn >= '" + end + "'").size() == 1; }))
+    throw std::runtime_error("the standby does not follow");
+  primary_.crash();
+  postgres_sh({"promote", standby_});
+}
 
 }  // namespace tocsin

@@ -37,13 +37,32 @@ class PrivateCluster {
   PrivateCluster& operator=(const PrivateCluster&) = delete;
 
   const std::string& url() const { return url_; }
+  const std::string& folder() const { return folder_; }
   void crash();  // as a loss of power would: the next start recovers from the log
   void start();
 
  private:
-  void call(const std::string& command);
-
   std::string folder_;
+  std::string url_;
+};
+
+// Such a server and its standby, with Tocsin's schema in so many shards.
+// Thread: owner only.
+class PairOfServers {
+ public:
+  explicit PairOfServers(int shards);
+  ~PairOfServers();
+  PairOfServers(const PairOfServers&) = delete;
+  PairOfServers& operator=(const PairOfServers&) = delete;
+
+  // Names both servers; a connection is made to the one that takes writes.
+  const std::string& url() const { return url_; }
+  // The primary crashes when the standby has all that it wrote; the standby takes writes when this returns.
+  void fail_over();
+
+ private:
+  PrivateCluster primary_;
+  std::string standby_;  // its folder
   std::string url_;
 };
 
