@@ -23,6 +23,7 @@ Section isolation_section() {
   }
   add("answering_scans", "250 types, 1,000 jobs/s of 50 of them: scan statements", "/s");
   add("refusing_scans", "  the endpoints of those 50 refuse connections", "/s", "as the row above");
+  add("exhausted_dead_s", "Exhausted jobs at the end of a backlog: all are dead after", "s", "<= 60: two sweeps");
   return section;
 }
 

@@ -8,6 +8,7 @@
 #include "bench/measurements.h"
 #include "bench/stage_times.h"
 #include "bench/subject.h"
+#include "cli/pause.h"
 
 namespace tocsin::bench {
 namespace {
@@ -166,6 +167,43 @@ void measure_refusing(Bench& bench, bool is_refusing) {
                     (scans_of(subject) - before) / static_cast<double>(lasts.count()));
 }
 
+// Jobs whose attempts are used up and whose leases have ended just now, so they stand behind the whole backlog of their
+// type, which a rate keeps from ending.
+void measure_exhausted(Bench& bench) {
+  constexpr const char* kFlooded = "flooded";
+  constexpr int kExhausted = 16, kLongestS = 65;
+  const Database database(bench.server);
+  {
+    Subject before(database.url(), {bench.binary});
+    before.rest().send("PUT", std::string("/v1/types/") + kFlooded,
+                       {{"handler", {{"kind", "noop"}}}, {"rate_per_s", 20}});
+    before.create(jobs_due_over(before.db_now() + seconds(3), seconds(1), 20'000, 7, kFlooded));
+    before.stop();
+  }
+  Subject subject(database.url(), {bench.binary});
+  const auto number = [&](const std::string& sql) {
+    return pqxx::nontransaction(subject.sql()).exec1(sql)[0].as<double>();
+  };
+  const double shards = number("SELECT cardinality(owners) FROM tocsin.shard_map");
+  for (int tries = 0; counter_of(subject.port(), "tocsin_backlog_lanes") < shards; ++tries) {
+    if (tries > 400) throw Failure("the lanes do not become backlog");
+    pause_for(milliseconds(50));
+  }
+  pqxx::nontransaction(subject.sql())
+      .exec(
+          "WITH e AS (UPDATE tocsin.job_live SET status = 1, attempts = max_attempts, claim_token = job_id, "
+          "node = 'gone', started_at = now(), fire_at = now() WHERE job_id IN (SELECT job_id "
+          "FROM tocsin.job_live WHERE status = 0 ORDER BY job_id DESC LIMIT " +
+          std::to_string(kExhausted) +
+          ") RETURNING type_id) INSERT INTO tocsin.job_count_delta SELECT type_id, s, n, NULL FROM (SELECT type_id, "
+          "count(*) FROM e GROUP BY 1) c (type_id, k), LATERAL (VALUES (0, -k), (1, k)) v (s, n)");
+  const WallTime from = subject.db_now();
+  const auto passed_s = [&] { return std::chrono::duration<double>(subject.db_now() - from).count(); };
+  while (number("SELECT count(*) FROM tocsin.job WHERE status = 'dead'") < kExhausted && passed_s() < kLongestS)
+    pause_for(milliseconds(100));
+  bench.results.add("isolation.exhausted_dead_s", passed_s());
+}
+
 }  // namespace
 
 void measure_isolation(Bench& bench) {
@@ -174,6 +212,7 @@ void measure_isolation(Bench& bench) {
   for (const int types : {1, 300, 1'000}) measure_beside_noop(bench, types);
   for (const int endpoints : {0, 20, 200}) measure_beside_slow(bench, endpoints);
   for (const bool is_refusing : {false, true}) measure_refusing(bench, is_refusing);
+  measure_exhausted(bench);
 }
 
 }  // namespace tocsin::bench
