@@ -89,7 +89,10 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
     case ErrorCode::unavailable:
       if (error.field == kFull) return busy();
       if (error.field == kTooSlow)
-        return {503, "This took too long. Narrow a list: give biz_id, or biz_type with status, from and to.", "", 1};
+        return {503,
+                "This took too long. Ask for less: of jobs by biz_id, or by biz_type with status, from and to; of a "
+                "report by type, from and to.",
+                "", 1};
       return {503, "The database " + backend.database_title(database_id) + " is not available: " + error.message, "",
               1};
     case ErrorCode::in_doubt:

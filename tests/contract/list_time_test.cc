@@ -1,4 +1,4 @@
-// The time limit of slow lists. On PostgreSQL alone.
+// The time limit of slow lists and reports. On PostgreSQL alone.
 #include <gtest/gtest.h>
 
 #include "postgres/pg_report_store.h"
@@ -9,12 +9,15 @@ namespace {
 
 class ListTime : public ::testing::Test {
  protected:
-  // Of pending jobs; the only one there is has the type 1.
-  Result<std::vector<Job>> list(int limit_ms) {
+  SessionConfig limited_to(int limit_ms) const {
     SessionConfig config{database.url()};
     config.has_pinned_plans = false;
     config.statement_timeout_ms = limit_ms;
-    Session session(config);
+    return config;
+  }
+  // Of pending jobs; the only one there is has the type 1.
+  Result<std::vector<Job>> list(int limit_ms) {
+    Session session(limited_to(limit_ms));
     JobFilter filter;
     filter.status = JobStatus::pending;
     filter.is_local_only = true;
@@ -51,6 +54,23 @@ TEST_F(ListTime, IsAnErrorOfItsOwnWhenItIsOver) {
   ASSERT_FALSE(jobs);
   EXPECT_EQ(jobs.error().code, ErrorCode::unavailable);
   EXPECT_EQ(jobs.error().field, kTooSlow);
+}
+
+TEST_F(ListTime, IsThatOfReportsToo) {
+  Session session(limited_to(200));
+  PgReportStore reports(session, 8);
+  ReportQuery query;
+  query.report = Report::hour;
+  pqxx::connection other(database.url());
+  {
+    pqxx::work lock(other);
+    lock.exec("LOCK TABLE tocsin.report_slot IN ACCESS EXCLUSIVE MODE");
+    const auto rows = reports.report(query);
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(rows.error().code, ErrorCode::unavailable);
+    EXPECT_EQ(rows.error().field, kTooSlow);
+  }
+  EXPECT_TRUE(reports.report(query)) << "the session is as good as before";
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ export async function AReadThatTakesTooLongIsSaid(stand) {
   const page = await openPage(stand, {mayRefuse: true});
   let isSlow = true;
   await page.route('**/v1/jobs?*', (route) => (isSlow ? route.fulfill({status: 503, contentType: 'application/problem+json',
-    json: {status: 503, title: 'Service Unavailable', detail: 'This took too long. Narrow a list: give biz_id, or biz_type with status, from and to.'}}) : route.continue()));
+    json: {status: 503, title: 'Service Unavailable', detail: 'This took too long. Ask for less: of jobs by biz_id, or by biz_type with status, from and to; of a report by type, from and to.'}}) : route.continue()));
   await visit(page, node.url + '?screen=jobs');
   const more = page.getByText('There is more than could be read within the time limit.');
   await more.waitFor();

@@ -68,6 +68,7 @@ class FakeDatabase {
   FakeMembers members;
   // What reports answer, and what they were asked.
   std::map<Report, std::vector<std::string>> report_rows;
+  std::optional<Error> report_error;  // instead of rows
   std::vector<ReportQuery> reports_asked;
   FakePermits permits;  // of the types of the registry, unless told otherwise
 

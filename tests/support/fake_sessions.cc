@@ -203,10 +203,11 @@ Result<DatabaseInfo> FakeReportStore::info() {
 
 Result<std::vector<std::string>> FakeReportStore::report(const ReportQuery& query) {
   using Rows = std::vector<std::string>;
-  return call<Rows>("report", false, [&](WallTime) -> Rows {
+  return call<Rows>("report", false, [&](WallTime) -> Result<Rows> {
     database_.reports_asked.push_back(query);
+    if (database_.report_error) return *database_.report_error;
     const Rows& all = database_.report_rows[query.report];
-    return {all.begin(), all.begin() + std::min<std::ptrdiff_t>(std::ssize(all), query.limit)};
+    return Rows{all.begin(), all.begin() + std::min<std::ptrdiff_t>(std::ssize(all), query.limit)};
   });
 }
 

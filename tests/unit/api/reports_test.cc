@@ -264,6 +264,20 @@ TEST_F(ReportsOfTwo, HistogramsAreAskedForWhenRowsAreMerged) {
   EXPECT_FALSE(backend.database.reports_asked.back().is_alone);
 }
 
+TEST_F(ReportsApi, OneThatTakesTooLongSaysHowToAskForLess) {
+  backend.database.report_error =
+      Error{ErrorCode::unavailable, "canceling statement due to statement timeout", kTooSlow};
+  for (const char* name : {"hour", "day", "lateness", "duration", "slo", "dead", "dead_now", "outcome", "delay",
+                           "horizon", "backlog", "audit", "recent"}) {
+    const Answer answer = get(std::string("/v1/reports/") + name);
+    EXPECT_EQ(answer.status, 503) << name;
+    EXPECT_EQ(answer.retry_after, "1") << name;
+    const std::string detail = answer.body.value("detail", "");
+    EXPECT_TRUE(detail.starts_with("This took too long. ")) << name << detail;
+    EXPECT_NE(detail.find("of a report by type, from and to"), std::string::npos) << name << detail;
+  }
+}
+
 TEST_F(ReportsOfTwo, ADatabaseThatIsAwayIsNamedAsMissing) {
   backend.database_at(0).report_rows[Report::hour] = {hour_row(kSlot, "order.unpaid", 5, 1, "[]")};
   backend.silent.insert(1);

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <set>
 
+#include "metrics/metrics.h"
 #include "support/api_fixture.h"
+#include "support/manual_clock.h"
 
 namespace tocsin {
 namespace {
@@ -198,6 +200,30 @@ TEST_F(Router_, LetsAnEmptyObjectPassWhereNoBodyIsWanted) {
   EXPECT_EQ(post("/v1/jobs/" + id + "/run", "[]").status, 400);
   EXPECT_EQ(post("/v1/jobs/" + id + "/run", std::string(2000, ' ')).status, 413);
   EXPECT_EQ(post("/v1/jobs/" + id + "/run", "{}").status, 200);
+}
+
+// A series for every path that somebody tries would fill the memory of whoever collects the metrics.
+TEST_F(Router_, UnknownPathsAreOneRouteOfTheMetrics) {
+  ManualClock clock;
+  Metrics metrics(clock);
+  ApiConfig config;
+  config.on_answer = [&](const std::string& route, int status) { metrics.answered(route, status); };
+  Api measured(backend, std::move(config));
+  for (int i = 0; i < 50; ++i) {
+    for (const char* path : {"/", "/v2/jobs/", "/v1/jobs/1/", "/v1/jobs/", "/v1/types/"}) {
+      HttpRequest request;
+      request.method = i % 2 == 0 ? "GET" : "BREW";
+      request.host = "localhost";
+      request.target = path + std::to_string(1000 + i);
+      const Admission admission = measured.router().admit(request);
+      measured.router().answered(admission.route, admission.refusal ? admission.refusal->status : 200);
+    }
+  }
+  std::set<std::string> routes;
+  const std::string text = metrics.text(), label = "route=\"";
+  for (auto at = text.find(label); at != std::string::npos; at = text.find(label, at + 1))
+    routes.insert(text.substr(at + label.size(), text.find('"', at + label.size()) - at - label.size()));
+  EXPECT_EQ(routes, (std::set<std::string>{"none", "/v1/jobs/{job_id}", "/v1/types/{name}"}));
 }
 
 TEST_F(Router_, RefusesStrangersBeforeTheirBodyIsRead) {
