@@ -45,6 +45,34 @@ class Reports : public LiveNode {
     EXPECT_TRUE(becomes(create("ticket.untouched", 0), "dead"));
   }
   void end_node() { EXPECT_EQ(node().stop(), 0); }
+  // Six jobs in 28 days, in the hours in which they were created: one, unless a new hour began meanwhile.
+  void expect_busiest_hours(const pqxx::result& answer) {
+    std::map<int, double> hours;
+    for (const auto& row : answer) hours[row["hour"].as<int>()] = row["created_per_day"].as<double>();
+    std::map<int, double> expected;
+    for (const auto& row : database.query("SELECT extract(hour FROM gmt_create AT TIME ZONE 'Europe/Berlin'), count(*) "
+                                          "FROM tocsin.job WHERE biz_id LIKE 'key-%' GROUP BY 1"))
+      expected[row[0].as<int>()] = row[1].as<double>() / 28;
+    ASSERT_EQ(hours.size(), expected.size());
+    for (const auto& [hour, per_day] : expected) EXPECT_NEAR(hours[hour], per_day, 1e-6) << hour;
+  }
+  // Two jobs have started, each of a type of its own; a histogram is right within 4 %.
+  void expect_lateness(const pqxx::result& answer) {
+    ASSERT_EQ(answer.size(), 2);
+    EXPECT_GE(answer[0]["p99_ms"].as<double>(), answer[1]["p99_ms"].as<double>()) << "the latest first";
+    for (const auto& row : answer) {
+      const auto start = database.query(
+          "SELECT date_trunc('hour', started_at, 'UTC') AS slot, extract(epoch FROM started_at - action_time) * 1000 "
+          "AS ms FROM tocsin.job WHERE started_at IS NOT NULL AND biz_type = '" +
+          row["biz_type"].as<std::string>() + "'");
+      ASSERT_EQ(start.size(), 1) << row["biz_type"].c_str();
+      EXPECT_STREQ(row["slot"].c_str(), start[0]["slot"].c_str());
+      EXPECT_EQ(row["n"].as<int>(), 1);
+      const double ms = start[0]["ms"].as<double>();
+      for (const char* column : {"p50_ms", "p99_ms", "max_ms"})
+        EXPECT_NEAR(row[column].as<double>(), ms, 0.04 * ms + 0.1) << column;
+    }
+  }
 };
 
 TEST_F(Reports, EveryQuestionOfThePageHasAnAnswer) {
@@ -72,6 +100,8 @@ TEST_F(Reports, EveryQuestionOfThePageHasAnAnswer) {
   const auto cell = [&](const std::string& question, const std::string& column) {
     return std::string(answers.at(question)[0][column].c_str());
   };
+  expect_busiest_hours(answers.at("Which hours of the day are the busiest?"));
+  expect_lateness(answers.at("How late did jobs start in the last day?"));
   EXPECT_EQ(cell("Which share of orders was paid before its timeout, by week?", "paid_percent"), "75.0");
   EXPECT_EQ(cell("What is due tomorrow between 9 and 10 in Berlin?", "due"), "5");
   EXPECT_EQ(cell("Which type misses its target?", "biz_type"), "ticket.untouched");
