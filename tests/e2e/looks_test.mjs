@@ -38,15 +38,18 @@ export async function findings(page) {
   return violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.html.slice(0, 160)} ${node.failureSummary.split('\n').slice(1).join(' ')}`));
 }
 
-async function lookAt(stand, node, addresses, where) {
+export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+
+// options: those of the page.
+async function lookAt(stand, node, addresses, where, options = {}) {
   const wrong = [];
-  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390], ['light', 1920]]) {
-    const page = await openPage(stand, {scheme, width});
+  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390], ['light', 1920], ['dark', 1920]]) {
+    const page = await openPage(stand, {...options, scheme, width});
     for (const [name, address] of Object.entries(addresses)) {
       await visit(page, node.url + address);
       const tag = `${where} ${name} ${scheme} ${width}`;
       for (const finding of await findings(page)) wrong.push(`${tag}: ${finding}`);
-      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) wrong.push(`${tag}: wider than the window`);
+      if (await isTooWide(page)) wrong.push(`${tag}: wider than the window`);
       if (/undefined|NaN|\[object/.test(await page.locator('main').innerText())) wrong.push(`${tag}: shows undefined, NaN or an object`);
     }
     wrong.push(...page.offences.splice(0).map((offence) => `${where} ${scheme} ${width}: ${offence}`));
@@ -55,16 +58,31 @@ async function lookAt(stand, node, addresses, where) {
   assert.deepEqual(wrong, []);
 }
 
+// What a screen without data says.
+const kLessons = {
+  dead: ['Nothing is dead. A job dies when its attempts are used up or its handler refuses it for good'],
+  calendar: ['Nothing is due in this time, as far as it has been counted; new jobs appear after a minute or two. Each field is an hour', 'Each field is a day'],
+  cluster: ['This node delivers no webhook yet.', 'No type publishes to a broker', 'No shard is moving. tocsin shard move starts a move.', 'Nothing is recorded yet. With tokens, every change is recorded here with who made it and why.'],
+  reports: ['Nothing in this range. Events are counted from the first job on and kept for 400 days.'],
+};
+
 // First by its name: the others fill the database.
 export async function AnEmptyInstallationTeachesAndIsAccessible(stand) {
   const node = await stand.node();
   await lookAt(stand, node, kScreens, 'empty');
+  await lookAt(stand, node, {type: '?screen=types&type=no.such.type', job: '?screen=job&id=1'}, 'unknown', {mayRefuse: true});
   const page = await openPage(stand);
   for (const address of ['', '?screen=types', '?screen=jobs']) {
     await visit(page, node.url + address);
     await page.locator('pre', {hasText: `curl -X ${address === '?screen=types' ? 'PUT' : ''}`}).first().waitFor();
   }
+  for (const [screen, texts] of Object.entries(kLessons)) {
+    await visit(page, `${node.url}?screen=${screen}`);
+    for (const text of texts) await page.locator('main p', {hasText: text}).first().waitFor();
+  }
   await page.end();
+  await node.call('PUT', 'v1/types/order.unpaid', {handler: {kind: 'noop'}});
+  await lookAt(stand, node, {type: '?screen=types&type=order.unpaid', calendar: '?screen=calendar&type=order.unpaid', dead: '?screen=dead&type=order.unpaid'}, 'without jobs');
 }
 
 export async function BusyScreensAreQuietAndAccessible(stand) {

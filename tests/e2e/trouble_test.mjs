@@ -1,7 +1,7 @@
 // What the page shows when something else is wrong: the token, the node, the database.
 import assert from 'node:assert/strict';
 import {eventually, kTokens, openPage} from './stand.mjs';
-import {busy, findings, visit} from './looks_test.mjs';
+import {busy, findings, isTooWide, visit} from './looks_test.mjs';
 
 export async function AsksForATokenOnceAndKeepsItInTheTab(stand) {
   await busy(stand);
@@ -125,9 +125,13 @@ export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
     await page.getByText('Start the database or repair the connection to it.').first().waitFor();
     for (const screen of ['overview', 'types', 'types&type=order.unpaid', 'jobs', 'job&id=1', 'dead', 'calendar', 'cluster', 'reports']) {
       await visit(page, `${node.url}?screen=${screen}`);
-      for (const scheme of ['light', 'dark']) {
-        await page.emulateMedia({colorScheme: scheme});
-        assert.deepEqual(await findings(page), [], `${screen}, ${scheme}`);
+      for (const width of [1280, 390, 1920]) {
+        await page.setViewportSize({width, height: 900});
+        for (const scheme of ['light', 'dark']) {
+          await page.emulateMedia({colorScheme: scheme});
+          assert.deepEqual(await findings(page), [], `${screen}, ${scheme}, ${width}`);
+        }
+        assert.equal(await isTooWide(page), false, `${screen}, ${width}`);
       }
       assert.doesNotMatch(await page.locator('main').innerText(), /undefined|NaN/);
     }

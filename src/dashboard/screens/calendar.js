@@ -25,7 +25,7 @@ const stepOf = (n, ends) => {
 function Legend({ends, capacity, width}) {
   if (ends.length === 0) return null;
   return html`<div class="legend">${ends.map((end, i) => html`<span><i class=${stepOf(end, ends)}></i>${i + 1 < ends.length ? (ends[i + 1] - 1 > end ? `${number(end)} to ${number(ends[i + 1] - 1)}` : number(end)) : `${number(end)} and more`}</span>`)}
-    <span>≈ estimated from a sample</span>${capacity && html`<span>red line: above the shown capacity of ${number(Math.round(capacity.n))} a ${width}</span>`}</div>`;
+    <span>≈ estimated from a sample</span>${capacity && html`<span>red line: above the shown capacity of ${number(Math.round(capacity.n))} ${width === 'hour' ? 'an hour' : 'a day'}</span>`}</div>`;
 }
 
 const Cell = ({item, type, until, ends, name, isNow, capacity}) => {
