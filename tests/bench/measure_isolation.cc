@@ -180,6 +180,7 @@ void measure_exhausted(Bench& bench) {
     before.create(jobs_due_over(before.db_now() + seconds(3), seconds(1), 20'000, 7, kFlooded));
     before.stop();
   }
+  pause_for(milliseconds(5'000));  // all are overdue, and new to the next node: every lane becomes backlog
   Subject subject(database.url(), {bench.binary});
   const auto number = [&](const std::string& sql) {
     return pqxx::nontransaction(subject.sql()).exec1(sql)[0].as<double>();
