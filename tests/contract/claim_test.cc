@@ -222,6 +222,20 @@ TEST_P(StoreContract, ClaimDueBeginsAtFromAndStaysInItsLane) {
   EXPECT_EQ(find(other).status, JobStatus::pending);
 }
 
+TEST_P(StoreContract, ClaimsOfABacklogMayBeginAmongRowsOfOneInstant) {
+  const WallTime at = db->now() + 100 * kShort;
+  std::vector<NewJob> wanted(5, due("same"));
+  for (NewJob& job : wanted) job.when = {at, {}};
+  Ids jobs = create(wanted);
+  std::ranges::sort(jobs);
+  db->wait_until(at);
+  DueSpan span;  // were the creation slow, each would be due at an instant of its own
+  span.begin_after({find(jobs[1]).fire_at, jobs[1]});
+  EXPECT_EQ(ids_of(must(db->store().claim_due(lane_of(jobs[0]), span, 1, kLong, ticket()))), Ids{jobs[2]});
+  EXPECT_EQ(ids_of(must(db->store().fire_due(lane_of(jobs[0]), span, 10, "node-a"))), (Ids{jobs[3], jobs[4]}));
+  EXPECT_EQ(must(db->store().fire_due(lane_of(jobs[0]), {}, 10, "node-a")).size(), 2U) << "with those before it";
+}
+
 TEST_P(StoreContract, ClaimDueReadsFromTheBeginningOfTime) {
   const JobId id = create(due());
   EXPECT_EQ(must(db->store().claim_due(lane_of(id), WallTime::min(), 10, kLong, ticket())).size(), 1u);
