@@ -94,9 +94,11 @@ Section past_section() {
 Section leases_section() {
   Section section{"leases",
                   "What consumers say of leases, and retries, over 32 connections",
-                  {{"leases.alone_p99", "acknowledgements alone, p99", "ms"},
+                  {{"leases.alone_p99", "acknowledgements of leases of 2 s alone, p99", "ms"},
                    {"leases.beside_p99", "  beside 40 callers that list a rare type over all done jobs", "ms"},
                    {"leases.beside_ratio", "    to those alone", "x", "<= 1.5"},
+                   {"leases.beside_acks", "    acknowledgements, and a lease for each 300", "req/s"},
+                   {"leases.beside_stale", "    that came too late, alone or beside", "", "0", "", Figure::Rounds::sum},
                    {"leases.lists", "    lists answered", "req/s"},
                    {"leases.lists_refused", "    lists refused, or too slow", "", "0", "", Figure::Rounds::sum}}};
   for (const VerbTitle& verb : std::vector<VerbTitle>{{"extend", "POST /v1/leases/extend, a lease each", ""},

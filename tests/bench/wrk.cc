@@ -12,16 +12,19 @@ namespace tocsin::bench {
 namespace {
 
 const std::string kFrame = R"lua(
-local lanes = 0
+stale = 0
+local threads = {}
 function setup(thread)
-  lanes = lanes + 1
-  thread:set("lane", lanes)
+  threads[#threads + 1] = thread
+  thread:set("lane", #threads)
 end
 wrk.headers["Content-Type"] = "application/json"
 function done(summary, latency)
-  local e = summary.errors
-  io.write(string.format('\n{"requests":%d,"seconds":%.6f,"status":%d,"broken":%d,"p50_ms":%.4f,"p99_ms":%.4f}\n',
-    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout,
+  local e, stale = summary.errors, 0
+  for _, thread in ipairs(threads) do stale = stale + thread:get("stale") end
+  io.write(string.format(
+    '\n{"requests":%d,"seconds":%.6f,"status":%d,"broken":%d,"stale":%d,"p50_ms":%.4f,"p99_ms":%.4f}\n',
+    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout, stale,
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 )lua";
@@ -44,6 +47,7 @@ WrkReport run_wrk(int port, double seconds, const std::string& script, int conne
   WrkReport report;
   report.unexpected = summary.at("status").get<std::int64_t>();
   report.answered = summary.at("requests").get<std::int64_t>() - report.unexpected;
+  report.stale = summary.at("stale").get<std::int64_t>();
   report.seconds = summary.at("seconds").get<double>();
   report.p50_ms = summary.at("p50_ms").get<double>();
   report.p99_ms = summary.at("p99_ms").get<double>();

@@ -9,6 +9,7 @@ namespace tocsin::bench {
 struct WrkReport {
   std::int64_t answered = 0;    // with 2xx or 3xx
   std::int64_t unexpected = 0;  // with another status
+  std::int64_t stale = 0;       // what the script counted in its global of this name
   double seconds = 0;
   double p50_ms = 0, p99_ms = 0;
   double per_second() const { return static_cast<double>(answered) / seconds; }
