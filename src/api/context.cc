@@ -76,9 +76,8 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
     case ErrorCode::invalid:
       return {400, error.message, error.field};
     case ErrorCode::conflict:
-      // Without the server's own message, which names tables and indexes.
-      if (error.field == kLocked) return {503, "Another transaction holds what this needs: repeat the request.", "", 1};
-      return {503, "Another transaction holds what this needs: " + error.message, "", 1};
+      // Without the message: the server's own names tables and indexes.
+      return {503, "Another transaction holds what this needs: repeat the request.", "", 1};
     case ErrorCode::superseded:
       return {503, "Another process has taken this operation over: " + error.message, "", 1};
     case ErrorCode::moved:

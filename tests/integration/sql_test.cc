@@ -1,5 +1,6 @@
 // SQL as an interface: jobs created and cancelled inside a business's own transactions.
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "integration/live_node.h"
@@ -100,6 +101,31 @@ TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(rest().post("/v1/jobs", with_key("free-" + std::to_string(i))).status, 201);
   EXPECT_EQ(answered, 0) << "they wait for the holder";
   for (std::thread& caller : callers) caller.join();
+}
+
+// By itself, alone in a batch, beside another, and in a batch that is undone as a whole.
+TEST_F(Sql, AHeldKeyIsToldWithoutNamesOfTheSchema) {
+  pqxx::work open(*shop);
+  create_job(open, "held", "1 hour", "'key-1'");
+  const Json held{{"biz_type", "noop"}, {"biz_id", "held"}, {"delay_ms", 3'600'000}, {"idempotency_key", "key-1"}};
+  const Json free{{"biz_type", "noop"}, {"biz_id", "free"}, {"delay_ms", 3'600'000}, {"idempotency_key", "key-1"}};
+  const std::pair<const char*, Json> calls[] = {{"/v1/jobs", held},
+                                                {"/v1/jobs/batch?partial=true", {{"jobs", Json::array({held})}}},
+                                                {"/v1/jobs/batch?partial=true", {{"jobs", Json::array({free, held})}}},
+                                                {"/v1/jobs/batch", {{"jobs", Json::array({held, free})}}}};
+  std::vector<std::future<Reply>> replies;
+  for (const auto& call : calls)
+    replies.push_back(
+        std::async(std::launch::async, [this, &call] { return Rest(node().port()).post(call.first, call.second); }));
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const Reply reply = replies[i].get();
+    ASSERT_EQ(reply.status, i == 2 ? 201 : 503) << reply.text;
+    const Json& problem = i == 2 ? reply.body.at("items").at(1).at("error") : reply.body;
+    const auto detail = problem.at("detail").get<std::string>();
+    EXPECT_TRUE(detail.starts_with("Another transaction ")) << detail;
+    for (const char* word : {"ERROR", "CONTEXT", "index", "constraint", "relation", "tuple", "job_live", "tocsin"})
+      EXPECT_EQ(detail.find(word), std::string::npos) << detail;
+  }
 }
 
 // The xmin watermark tells by transaction ids how old a row can be that is still to come. So the id comes before the

@@ -160,7 +160,9 @@ TEST_F(CreateJob, SaysWhatTheDatabaseDid) {
   EXPECT_EQ(down.retry_after, "1");
   EXPECT_NE(down.body.at("detail").get<std::string>().find("db.example:5432/tocsin"), std::string::npos);
   backend.fails = ErrorCode::conflict;
-  EXPECT_EQ(post("/v1/jobs", body).status, 503);
+  const Answer undone = post("/v1/jobs", body);
+  EXPECT_EQ(undone.status, 503);
+  EXPECT_EQ(undone.body.at("detail"), "Another transaction holds what this needs: repeat the request.");
   backend.fails = ErrorCode::in_doubt;
   const Answer doubt = post("/v1/jobs", body);
   EXPECT_EQ(doubt.status, 503);
