@@ -79,8 +79,8 @@ WorkDone live_alone(Subject& subject, std::size_t n) {
   return {report.seconds, report.answered};
 }
 
-WorkDone create_singly(Subject& subject, double seconds) {
-  const LoadReport report = create_for(subject, seconds);
+WorkDone create_singly(Subject& subject, double lasts) {
+  const LoadReport report = create_for(subject, lasts);
   return {report.seconds, report.answered};
 }
 
