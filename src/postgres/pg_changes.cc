@@ -106,7 +106,7 @@ void PgChanges::answer_repeated_cancels() {
 
 Status PgChanges::write(const SubBatch& part) {
   if (batch_.is_retry) return write_by_kind(part);
-  const Status done = write_together(part);
+  Status done = write_together(part);
   has_written_ = has_written_ || done;
   if (done || !is_contention(done.error().code)) return done;
   return write_by_kind(part);
@@ -137,7 +137,7 @@ Status PgChanges::write_by_kind(const SubBatch& part) {
 
 // After a conflict the rows are still pending; answer_unchanged() says `locked`.
 Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
-  const Status done =
+  Status done =
       session_.write([&](pqxx::nontransaction& tx) { with_ids_freed(session_, tx, {}, [&] { statement(tx); }); });
   has_written_ = has_written_ || done;
   if (!done && is_contention(done.error().code)) return Unit{};
@@ -147,12 +147,12 @@ Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base
 // A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
 Status PgChanges::write_changes(const Indices& items) {
   if (items.empty()) return Unit{};
-  const Status done = session_.write([&](pqxx::nontransaction& tx) { change(tx, items, LockPolicy::skipping); });
+  Status done = session_.write([&](pqxx::nontransaction& tx) { change(tx, items, LockPolicy::skipping); });
   has_written_ = has_written_ || done;
   if (done || !is_contention(done.error().code)) return done;
   if (items.size() == 1) return Unit{};  // still pending: answer_unchanged() says `locked`
   const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
-  if (const Status first = write_changes({items.begin(), middle}); !first) return first;
+  if (Status first = write_changes({items.begin(), middle}); !first) return first;
   return write_changes({middle, items.end()});
 }
 
