@@ -22,7 +22,9 @@ Section isolation_section() {
     add("slow_" + std::string(n) + "_p99", "  p99", "ms", n == std::string("0") ? "" : "<= 2 x none, + 20");
   }
   add("answering_scans", "250 types, 1,000 jobs/s of 50 of them: scan statements", "/s");
-  add("refusing_scans", "  the endpoints of those 50 refuse connections", "/s", "as the row above");
+  add("answering_scan_ms", "  their time", "ms/s");
+  add("refusing_scans", "  the endpoints of those 50 refuse connections", "/s");
+  add("refusing_scan_ms", "  their time", "ms/s", "<= 2 x without");
   add("exhausted_dead_s", "Exhausted jobs at the end of a backlog: all are dead after", "s", "<= 60: two sweeps");
   return section;
 }

@@ -35,15 +35,18 @@ std::map<std::string, double> done_by_type(Subject& subject) {
 
 std::string name_of(int i) { return "type-" + std::to_string(i); }
 
-// Scan statements so far.
-double scans_of(Subject& subject) {
+struct Scans {
+  double statements, ms;
+};
+
+// So far, by the server's clock.
+Scans scans_of(Subject& subject) {
   pqxx::nontransaction tx(subject.sql());
   tx.exec("CREATE EXTENSION IF NOT EXISTS pg_stat_statements");
-  return tx
-      .exec1(
-          "SELECT sum(calls) FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid"
-          " WHERE d.datname = current_database() AND query LIKE '%AS is_exhausted%'")[0]
-      .as<double>(0);
+  const auto row = tx.exec1(
+      "SELECT coalesce(sum(calls), 0), coalesce(sum(total_exec_time), 0) FROM pg_stat_statements JOIN pg_database d"
+      " ON d.oid = dbid WHERE d.datname = current_database() AND query LIKE '%AS reads)%'");
+  return {row[0].as<double>(), row[1].as<double>()};
 }
 
 // A backlog of six types to one gateway that takes ten seconds for an answer; the requests are worked off in rows of
@@ -160,11 +163,14 @@ void measure_refusing(Bench& bench, bool is_refusing) {
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].type = names[i % 50].c_str();
   subject.create(jobs);
   subject.wait_until(start + seconds(2), "refusing endpoints");
-  const double before = scans_of(subject);
+  const Scans before = scans_of(subject);
   const auto lasts = seconds(bench.sizes.isolation_s / 2);
   subject.wait_until(start + seconds(2) + lasts, "refusing endpoints");
-  bench.results.add(is_refusing ? "isolation.refusing_scans" : "isolation.answering_scans",
-                    (scans_of(subject) - before) / static_cast<double>(lasts.count()));
+  const Scans after = scans_of(subject);
+  const std::string name = is_refusing ? "isolation.refusing_" : "isolation.answering_";
+  const auto n = static_cast<double>(lasts.count());
+  bench.results.add(name + "scans", (after.statements - before.statements) / n);
+  bench.results.add(name + "scan_ms", (after.ms - before.ms) / n);
 }
 
 // Jobs whose attempts are used up and whose leases have ended just now, so they stand behind the whole backlog of their
