@@ -51,6 +51,7 @@ export async function TheOverviewShowsTheNumbersThatItGets(stand) {
   await eventually('the target is drawn', async () => (await lines('Lateness of first starts')) === 'Tue 11-24 10:00: p50 7.0 ms, p99 800 ms, target 250 ms');
   assert.deepEqual(await panel('Lateness of first starts').locator('.legend span').allInnerTexts(), ['p50', 'p99', 'target']);
   await panel('Lateness of first starts').getByText('Table', {exact: true}).click();
+  await panel('Lateness of first starts').locator('tbody tr').nth(1).waitFor();
   assert.deepEqual((await panel('Lateness of first starts').locator('tbody tr').allInnerTexts()).map(words), ['2026-11-24 09:00:00 5 800 250', '2026-11-24 10:00:00 7 800 250']);
   assert.equal(await lines('Throughput'), 'Tue 11-24 10:00: created 43 jobs, done 20 jobs, dead 2 jobs');
   const tile = page.locator('.tile', {hasText: 'Done 15 min'});

@@ -94,7 +94,7 @@ export function JobTable({jobs, chosen, choose, caption = 'Jobs'}) {
   const columns = [
     {label: 'Business key', cell: (j) => html`<a href=${link('job', {id: j.job_id})}><${Foreign} text=${j.biz_id} clip /></a>`},
     {label: 'Type', cell: (j) => html`<${TypeLink} name=${j.biz_type} />`},
-    {label: 'State', cell: (j) => html`<${Status} status=${j.status} />`},
+    {label: 'State', cell: (j) => html`<span class="state"><${Status} status=${j.status} /></span>`},
     {label: `Deadline (${zoneName()})`, cell: (j) => html`<span class="nowrap"><${Time} at=${j.action_time} /></span>`},
     {label: 'Due', cell: (j) => html`<span class=${isOverdue(j) ? 'nowrap is-warn' : 'nowrap muted'}>${j.status === 'pending' ? html`<${Time} at=${j.fire_at} relative />` : ''}</span>`},
     {label: 'Lateness', isNumber: true, cell: (j) => html`<${Lateness} job=${j} />`},
