@@ -164,7 +164,9 @@ class Cluster:
             server.remove()
 
     def wait_until_well(self):
-        """Every node is ready and the shards are shared out."""
+        """Every primary answers, every node is ready, and the shards are shared out."""
+        for server in self.primaries():
+            eventually(server.answers, f"the server on port {server.port} answers")
         for node in self.nodes:
             node.wait_until_ready()
         eventually(self.is_shared, "the shards are shared out")
