@@ -47,8 +47,17 @@ std::int64_t FakeMoves::rows() const {
   return static_cast<std::int64_t>(database_.live().size() + database_.history().size());
 }
 
-bool FakeMoves::is_clean() const {
-  return moves_.empty() && published_.empty() && slots_.empty() && subscriptions_.empty() && database_.frozen.empty();
+std::string FakeMoves::leftovers() const {
+  std::string all;
+  const auto add = [&all](const std::string& what, Shard shard) {
+    all += (all.empty() ? "" : ", ") + what + " of " + std::to_string(shard);
+  };
+  for (const auto& [shard, record] : moves_) add("note", shard);
+  for (const Shard shard : published_) add("publication", shard);
+  for (const auto& [shard, position] : slots_) add("slot", shard);
+  for (const auto& [shard, subscription] : subscriptions_) add("subscription", shard);
+  for (const Shard shard : database_.frozen) add("freeze", shard);
+  return all;
 }
 
 // Control database ----------------------------------------------------------------------------------------------------
