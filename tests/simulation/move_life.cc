@@ -272,7 +272,8 @@ class MoveLife {
     for (DatabaseId database_id = 0; database_id < kMoveDatabases; ++database_id) {
       FakeMoves& here = at(database_id);
       const std::string name = "database " + std::to_string(database_id);
-      if (const std::string left = here.leftovers(); !left.empty()) breaks("a move left behind in " + name + ": " + left);
+      if (const std::string left = here.leftovers(); !left.empty())
+        breaks("a move left behind in " + name + ": " + left);
       if (here.counted() != here.rows())
         breaks("I11: " + name + " counts " + std::to_string(here.counted()) + " jobs and has " +
                std::to_string(here.rows()));
