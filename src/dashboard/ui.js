@@ -70,10 +70,12 @@ export function Missed({data}) {
 }
 
 /** columns: {label, cell(row), isNumber, unit, csv(row): as a plain value} */
+// `holds` ('length', 'age') is for a column whose texts change by themselves: it keeps room for the longest.
+const headClass = (c) => [c.isNumber && 'num', c.holds].filter(Boolean).join(' ');
 export const Table = ({caption, columns, rows, rowKey, children}) => html`
   <div class="scroll" tabindex="0" role="group" aria-label=${caption}>
     <table><caption class="visually-hidden">${caption}</caption>
-      <thead><tr>${columns.map((c) => html`<th scope="col" class=${c.isNumber ? 'num' : ''}>${c.label}${c.unit ? html` <small>(${c.unit})</small>` : ''}</th>`)}</tr></thead>
+      <thead><tr>${columns.map((c) => html`<th scope="col" class=${headClass(c)}>${c.label}${c.unit ? html` <small>(${c.unit})</small>` : ''}</th>`)}</tr></thead>
       <tbody>${rows.map((row, i) => html`<tr key=${rowKey ? rowKey(row, i) : i}>${columns.map((c) => html`<td class=${c.isNumber ? 'num' : ''}>${c.cell(row)}</td>`)}</tr>`)}${children}</tbody>
     </table>
   </div>`;

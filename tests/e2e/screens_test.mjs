@@ -311,6 +311,14 @@ export async function ARefreshMovesNothing(stand) {
     const elements = (entry) => entry.sources.map((source) => source.node).filter((where) => where instanceof Element);
     new PerformanceObserver((list) => window.shifts.push(...list.getEntries().filter((entry) => elements(entry).length > 0).map((entry) => `${entry.value} ${elements(entry).map((where) => where.outerHTML.slice(0, 80))}`))).observe({type: 'layout-shift', buffered: true});
   });
+  // Ages between two heartbeats are short and long by chance; here they are so in turns.
+  let reads = 0;
+  await page.route('**/v1/nodes?*', async (route) => {
+    const response = await route.fetch(), data = await response.json();
+    ++reads;
+    for (const item of data.items) item.heartbeat_age_ms = [9, 132, 1100, 59_000][reads % 4];
+    await route.fulfill({response, json: data});
+  });
   const [{job_id: dead}] = (await node.call('GET', 'v1/jobs?status=dead')).data.items, [{job_id: pending}] = (await node.call('GET', 'v1/jobs?status=pending')).data.items;
   for (const screen of ['overview', 'types', 'types&type=order.unpaid', 'jobs', `job&id=${dead}`, `job&id=${pending}`, 'dead', 'calendar', 'cluster', 'reports']) {
     let answers = 0;

@@ -17,7 +17,7 @@ function Nodes({nodes, index}) {
     {label: 'Node', cell: (n) => html`<span class="nowrap"><span class=${`mark ${css(n.node, index)}`} title="Its mark in the map of shards">${index.get(n.node)}</span><${Foreign} text=${n.node} mono=${false} clip /></span>${isShared(n.node) && html`<span class="sub">shares its name and mark</span>`}`},
     {label: 'State', cell: (n) => html`<${Badge} icon=${n.state === 'active' ? '✓' : n.state === 'draining' ? '↘' : '✕'} kind=${n.state === 'active' ? 'good' : n.state === 'draining' ? 'warn' : 'bad'}>${n.state}<//>`},
     {label: 'Shards', isNumber: true, cell: (n) => html`<${Count} n=${n.shards} />`},
-    {label: 'Heartbeat', isNumber: true, cell: (n) => `${length(n.heartbeat_age_ms)} ago`},
+    {label: 'Heartbeat', isNumber: true, holds: 'age', cell: (n) => html`<span class="nowrap">${length(n.heartbeat_age_ms)} ago</span>`},
     {label: 'Version', cell: (n) => n.version},
   ]} />`;
 }
@@ -77,8 +77,8 @@ const kPeerColumns = [
   {label: 'Endpoint', cell: (p) => html`<${Foreign} text=${p.endpoint} /><span class="sub">${p.kind}</span>`, csv: (p) => p.endpoint},
   {label: 'State', cell: (p) => html`<${PeerState} peer=${p} />`, csv: (p) => p.state},
   {label: 'In flight', isNumber: true, cell: (p) => html`<${Count} n=${p.in_flight} />${p.limit !== null && html`<span class="sub">of ${number(p.limit)}</span>`}`, csv: (p) => p.in_flight},
-  {label: 'Answers in', isNumber: true, cell: (p) => (p.mean_ms === null ? html`<span class="zero">–</span>` : length(p.mean_ms)), csv: (p) => p.mean_ms},
-  {label: 'Last error', cell: (p) => (p.last_error ? html`<${Foreign} text=${p.last_error} />${p.last_error_age_ms !== null && html`<span class="sub">${length(p.last_error_age_ms)} ago</span>`}` : html`<span class="zero">none</span>`), csv: (p) => p.last_error},
+  {label: 'Answers in', isNumber: true, holds: 'length', cell: (p) => (p.mean_ms === null ? html`<span class="zero">–</span>` : length(p.mean_ms)), csv: (p) => p.mean_ms},
+  {label: 'Last error', holds: 'age', cell: (p) => (p.last_error ? html`<${Foreign} text=${p.last_error} />${p.last_error_age_ms !== null && html`<span class="sub">${length(p.last_error_age_ms)} ago</span>`}` : html`<span class="zero">none</span>`), csv: (p) => p.last_error},
 ];
 
 function Peers({peers}) {

@@ -96,8 +96,8 @@ export function JobTable({jobs, chosen, choose, caption = 'Jobs'}) {
     {label: 'Type', cell: (j) => html`<${TypeLink} name=${j.biz_type} />`},
     {label: 'State', cell: (j) => html`<span class="state"><${Status} status=${j.status} /></span>`},
     {label: `Deadline (${zoneName()})`, cell: (j) => html`<span class="nowrap"><${Time} at=${j.action_time} /></span>`},
-    {label: 'Due', cell: (j) => html`<span class=${isOverdue(j) ? 'due nowrap is-warn' : 'due nowrap muted'}>${j.status === 'pending' ? html`<${Time} at=${j.fire_at} relative />` : ''}</span>`},
-    {label: 'Lateness', isNumber: true, cell: (j) => html`<span class="late"><${Lateness} job=${j} /></span>`},
+    {label: 'Due', holds: 'age', cell: (j) => html`<span class=${isOverdue(j) ? 'nowrap is-warn' : 'nowrap muted'}>${j.status === 'pending' ? html`<${Time} at=${j.fire_at} relative />` : ''}</span>`},
+    {label: 'Lateness', isNumber: true, holds: 'length', cell: (j) => html`<${Lateness} job=${j} />`},
     {label: 'Attempts', isNumber: true, cell: (j) => html`${j.attempts}<span class="muted"> of ${j.max_attempts}</span>`},
     {label: 'Job', isNumber: true, cell: (j) => html`<${JobLink} id=${j.job_id} />`},
   ];

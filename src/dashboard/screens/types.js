@@ -40,14 +40,14 @@ const ofLimit = (running, most) => `of ${number(most)}${running > most ? `, ${nu
 const kColumns = [
   {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.type.name} wraps />${r.type.paused && html` <${Paused} type=${r.type} />`}<span class="sub nowrap">${r.type.handler.kind}${target(r.type) && ` · ${target(r.type).replace(/^https?:\/\//, '')}`}</span>`, csv: (r) => r.type.name},
   {label: 'State', csv: (r) => (r.type.paused ? 'paused' : 'fires')}, // on the page beside the name, if paused
-  {label: 'Overdue', isNumber: true, cell: (r) => (r.due ? html`${r.due.is_exact === false ? capped(r.due.due, false) : html`<${Count} n=${r.due.due} />`}${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
+  {label: 'Overdue', isNumber: true, holds: 'length', cell: (r) => (r.due ? html`${r.due.is_exact === false ? capped(r.due.due, false) : html`<${Count} n=${r.due.due} />`}${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
   {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a class="is-bad" href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : html`<${Count} n=${r.counts.dead} />`), csv: (r) => r.counts.dead},
   {label: 'Pending', isNumber: true, cell: (r) => html`<a href=${link('jobs', {biz_type: r.type.name, status: 'pending'})}>${number(r.counts.pending)}</a>`, csv: (r) => r.counts.pending},
   {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && html`<span class="sub">${ofLimit(r.counts.running, r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
   {label: 'Rate limit', isNumber: true, cell: (r) => (r.type.rate_per_s ? `${number(r.type.rate_per_s)} /s` : html`<span class="zero">none</span>`), csv: (r) => r.type.rate_per_s},
   {label: 'Done, 24 h', isNumber: true, cell: (r) => html`<${Count} n=${r.course?.sum} />`, csv: (r) => r.course?.sum ?? 0},
   {label: 'By hour', isNumber: true, cell: (r) => html`<${Spark} values=${r.course?.done} text=${`${r.type.name}: done by hour in 24 h`} />`},
-  {label: 'Lateness p99', isNumber: true, cell: (r) => html`<${P99} p99=${r.recent?.p99_ms} type=${r.type} />`, csv: (r) => r.recent?.p99_ms},
+  {label: 'Lateness p99', isNumber: true, holds: 'length', cell: (r) => html`<${P99} p99=${r.recent?.p99_ms} type=${r.type} />`, csv: (r) => r.recent?.p99_ms},
   {label: 'In time, 30 d', isNumber: true, cell: (r) => html`<${Met} slo=${r.slo} />`, csv: (r) => r.slo?.share},
 ];
 
