@@ -150,12 +150,31 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
   for (const auto& [id, i] : index) created(i, time_of(rows[0][0]));
 }
 
+std::unordered_set<std::size_t> PgCreate::created_twice(pqxx::transaction_base& tx) {
+  PgArray types, biz_ids, keys;
+  std::vector<std::size_t> items;
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (!jobs_[i].idempotency_key || !is_settled_[i]) continue;
+    items.push_back(i);
+    types.add(jobs_[i].type_id);
+    biz_ids.add_text(jobs_[i].biz_id);
+    keys.add_text(*jobs_[i].idempotency_key);
+  }
+  std::unordered_set<std::size_t> found;
+  if (items.empty()) return found;
+  for (const auto& row :
+       exec(tx, session_.prepared("keys_in_history"), types.literal(), biz_ids.literal(), keys.literal()))
+    found.insert(items[row[0].as<std::size_t>() - 1]);
+  return found;
+}
+
 void PgCreate::settle_keys(pqxx::transaction_base& tx) {
+  const std::unordered_set<std::size_t> twice = created_twice(tx);
   PgArray ids, shards, types, biz_ids, keys, times, attributes, own_max;
   std::vector<std::size_t> items;
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     const NewJob& job = jobs_[i];
-    if (!job.idempotency_key) continue;
+    if (!job.idempotency_key || (is_settled_[i] && !twice.contains(i))) continue;
     items.push_back(i);
     ids.add(ids_[i]);
     shards.add(shard_of(ids_[i]));
@@ -166,6 +185,7 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
     add_text_or_null(attributes, job.attribute_json);
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
+  if (items.empty()) return;
   // A statement of its own: its snapshot sees a job that went to history while the insert waited for it.
   const auto rows = exec(tx, session_.prepared("find_by_key"), ids.literal(), shards.literal(), types.literal(),
                          biz_ids.literal(), keys.literal(), times.literal(), attributes.literal(), own_max.literal());

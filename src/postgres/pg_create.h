@@ -5,6 +5,7 @@
 
 #include <map>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "ports/job_desk.h"
@@ -42,6 +43,8 @@ class PgCreate {
   // Notes whether an id was taken.
   void insert(pqxx::transaction_base& tx, bool keyed);
   void exec_insert(pqxx::transaction_base& tx, bool keyed);  // the statement of insert()
+  // Of the items that were inserted those whose key a finished job has.
+  std::unordered_set<std::size_t> created_twice(pqxx::transaction_base& tx);
   // Finds the jobs, live and finished, that had the items' keys before, and applies on_conflict to each.
   void settle_keys(pqxx::transaction_base& tx);
   // Deletes the jobs of items that were inserted, because no live job has their key, but a finished one has it.

@@ -30,6 +30,7 @@ std::vector<PlannedStatement> statements_about_keys() {
         {"state_of_keys", sql::statement("state_of_keys"), of_key + ", 100, 1000"},
         {"cancel_keys", sql::statement("cancel_keys"), of_key + ", 100"},
         {"cancel_keys_together", sql::statement("cancel_keys_together"), of_key + ", 100, 1000"},
+        {"keys_in_history", sql::statement("keys_in_history"), "'{1}', '{" + key + "}', '{none}'"},
         {"find_by_key, its type", sql::statement("find_by_key"),
          "'{1027}', " + shard + ", '{1}', '{" + key + "}', '{none}', '{x}', '{NULL}', '{NULL}'"},
         {"find_by_key, another type", sql::statement("find_by_key"),

@@ -78,6 +78,7 @@ std::vector<PlannedStatement> hot_statements() {
        sql::statement("create_keyed"),
        created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}', NULL",
        {}},
+      {"keys_in_history", sql::statement("keys_in_history"), "'{1,1}', '{a,b}', '{k,k}'", {"_key"}},
       {"find_by_key",
        sql::statement("find_by_key"),
        "'{1027,1029}', '{3,5}', '{1,1}', '{a,b}', '{k,k}', '{x,x}', '{NULL,NULL}', '{NULL,NULL}'",
