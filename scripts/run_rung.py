@@ -5,7 +5,7 @@ run_rung.py [--check] NAME LIMIT_SECONDS LOG RESULTS PROGRAM [ARGUMENTS...]
 
 PROGRAM is a GoogleTest program, or with --check any command, which counts as one test. All its output goes to LOG; a
 line `PASSED FAILED` is added to RESULTS. A crash, a time-out, a skipped test and a program without tests count as
-failures.
+failures. TOCSIN_TEST_BESIDE says that other rungs write to the same terminal: progress is then shown in lines.
 """
 import os
 import re
@@ -29,7 +29,8 @@ class Progress:
     def __init__(self, name, is_check):
         self.name, self.total, self.passed, self.failed = name, 0, 0, 0
         self.running, self.output = None, []
-        self.is_check, self.is_terminal = is_check, sys.stdout.isatty()
+        self.is_check = is_check
+        self.is_terminal = sys.stdout.isatty() and not os.environ.get("TOCSIN_TEST_BESIDE")
         self.lock = threading.Lock()
         if is_check:
             self.total, self.running = 1, name
