@@ -1,5 +1,5 @@
 // Reports as the screens need them.
-import {useMemo} from './vendor/preact.js';
+import {html, useMemo} from './vendor/preact.js';
 import {number} from './format.js';
 import {query, useGet} from './rest.js';
 
@@ -8,6 +8,23 @@ const kPages = 12; // of 1,000 rows: 70 types with each hour of a week
 const kWidths = {minute: 60_000, hour: kHour, day: 24 * kHour};
 const kSlow = 12; // intervals between two reads of long lists: the node counts the horizon once a minute
 const kParts = 5; // types with a colour of their own
+const kTypePages = 10; // of 1,000 types
+
+/** The types by name, the first 10,000 of them. */
+export const useTypes = (every = kSlow) => useGet('v1/types?limit=1000', {every, pages: kTypePages});
+
+/** A report that has one row a type: of all types, or of one. */
+export const useByType = (name, every, type = '') => useGet(`v1/reports/${name}` + query({type, limit: '1000'}), {every, pages: kTypePages});
+
+/** The choice of a type or of all; a chosen one that is not in the list, because it was removed or is too far behind, stays chosen. */
+export function TypeSelect({value, onChange}) {
+  const types = useTypes(), names = ((types.data && types.data.items) || []).map((type) => type.name);
+  const isCut = Boolean(types.data && types.data.next_cursor);
+  return html`<select value=${value} onChange=${(event) => onChange(event.target.value)}><option value="">all</option>
+    ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+    ${value && !names.includes(value) && html`<option value=${value}>${value}</option>`}
+    ${isCut && html`<option disabled>the first ${number(names.length)} types; there are more</option>`}</select>`;
+}
 
 /**
  * The slots of `width` of all types, or of one, from now on: {items: [{at, n, low, high, isExact, parts}], names,

@@ -5,7 +5,7 @@ import {away, capped, inZone, length, moment, number, roughly, short, zoneName} 
 import {useGet} from '../rest.js';
 import {link, useShared} from '../state.js';
 import {Count, Empty, Missed, Missing, Panel, Segments, Stale, Table, Tiles, Title, TypeLink, Verdict} from '../ui.js';
-import {capacityOf, courses, seriesOf, useCapacity, useHorizon, useHours} from '../reports.js';
+import {capacityOf, courses, seriesOf, useByType, useCapacity, useHorizon, useHours} from '../reports.js';
 
 // What an operator does about a failing check or a warning, by its words.
 const kRemedies = [
@@ -120,7 +120,7 @@ const Warnings = ({texts}) => texts.length > 0 && html`<${Panel} title="Warnings
 
 export function Overview() {
   const shared = useShared();
-  const overview = useGet('v1/overview'), ready = useGet('readyz'), slo = useGet('v1/reports/slo', {every: 12});
+  const overview = useGet('v1/overview'), ready = useGet('readyz'), slo = useByType('slo', 12);
   const hours = useHours(48);
   const found = troubles(ready.data, overview.data);
   const warnings = ((overview.data && overview.data.warnings) || []).map((each) => [each.text, remedy(each.text) || isToRemedy(each.remedy)]);

@@ -5,10 +5,11 @@ import {capped, fromInput, length, moment, number, percent, plusDays, roughly, s
 import {call, curl, useGet} from '../rest.js';
 import {link, may, useShared} from '../state.js';
 import {Badge, Count, Curl, Dialog, Empty, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Segments, Stale, Table, TableCsv, Tiles, Title, TypeLink, Verdict, useAction} from '../ui.js';
-import {capacityOf, courses, useCapacity, useHorizon, useHours} from '../reports.js';
+import {capacityOf, courses, useByType, useCapacity, useHorizon, useHours, useTypes} from '../reports.js';
 import {Charts} from './overview.js';
 
 const kHours = 24;
+const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
 const path = (name, verb = '') => `v1/types/${encodeURIComponent(name)}${verb && '/' + verb}`;
 
 const Paused = ({type}) => (type.paused ?
@@ -19,8 +20,8 @@ const isLate = (p99, type) => type.slo && p99 > type.slo.lateness_ms;
 const P99 = ({p99, type}) => html`<span class=${isLate(p99, type) ? 'is-bad' : ''}>${length(p99)}</span>${type.slo && html`<span class="sub">of ${length(type.slo.lateness_ms)}</span>`}`;
 
 function useRows() {
-  const types = useGet('v1/types?limit=1000', {every: 2}), stats = useGet('v1/stats'), slo = useGet('v1/reports/slo', {every: 12});
-  const backlog = useGet('v1/reports/backlog', {every: 2}), hours = useHours(kHours), recent = useGet('v1/reports/recent', {every: 2});
+  const types = useTypes(2), stats = useGet('v1/stats'), slo = useByType('slo', 12);
+  const backlog = useByType('backlog', 2), hours = useHours(kHours), recent = useByType('recent', 2);
   const rows = useMemo(() => {
     const by = (data) => new Map(((data && data.items) || []).map((row) => [row.biz_type, row]));
     const counts = by(stats.data), met = by(slo.data), due = by(backlog.data), late = by(recent.data), course = courses(hours.data, kHours);
@@ -52,6 +53,7 @@ const kColumns = [
 ];
 
 const kMany = 12; // types: from there on they are searched and put in order
+const kMostRows = 1000; // of the table: a browser draws no more in a moment
 const urgency = (r) => [r.due?.due > 0 && !r.type.paused ? Number(r.due.oldest_age_ms) : 0, isLate(r.recent?.p99_ms, r.type) || r.slo?.is_met === false ? 1 : 0, r.counts.dead || 0];
 const byUrgency = (a, b) => {
   const first = urgency(a), second = urgency(b), i = first.findIndex((n, at) => n !== second[at]);
@@ -68,10 +70,13 @@ function All() {
       There is no type yet. A type says what happens at the deadline, how often it is tried, and how late it may be:<//><//>`;
   const found = rows.filter((r) => r.type.name.toLowerCase().includes(text.trim().toLowerCase()));
   const shown = order === 'name' ? found : [...found].sort(byUrgency);
+  const all = `${types.data.next_cursor ? 'the first ' : ''}${number(rows.length)} types`;
+  const title = shown.length > kMostRows ? `The first ${number(kMostRows)} of ${shown.length < rows.length ? `${number(shown.length)} of ` : ''}${all}` :
+    shown.length < rows.length ? `${number(shown.length)} of ${all}` : sentenceCase(all);
   return html`<${Stale} answer=${types} /><${Missed} data=${stats.data} />
-    <${Panel} title=${shown.length < rows.length ? `${shown.length} of ${rows.length} types` : `${rows.length} types`} note="p99: of first starts in the last 10 to 25 minutes" actions=${html`${rows.length > kMany && html`<input class="small" type="search" aria-label="Find a type" placeholder="Find a type" value=${text} onInput=${(e) => setText(e.target.value)} />
+    <${Panel} title=${title} note="p99: of first starts in the last 10 to 25 minutes" actions=${html`${rows.length > kMany && html`<input class="small" type="search" aria-label="Find a type" placeholder="Find a type" value=${text} onInput=${(e) => setText(e.target.value)} />
       <${Segments} label="Order" value=${order} onChange=${setOrder} options=${[['name', 'By name'], ['urgency', 'Most urgent']]} />`}<${TableCsv} name="Types" columns=${kColumns} rows=${shown} />`}>
-    ${shown.length === 0 ? html`<p class="muted">No type has this in its name.</p>` : html`<${Table} caption="Types" rows=${shown} rowKey=${(r) => r.type.name} columns=${kColumns.filter((c) => c.cell)} />`}<//>`;
+    ${shown.length === 0 ? html`<p class="muted">No type has this in its name.</p>` : html`<${Table} caption="Types" rows=${shown.slice(0, kMostRows)} rowKey=${(r) => r.type.name} columns=${kColumns.filter((c) => c.cell)} />`}<//>`;
 }
 
 // Usual ends of a pause.
@@ -212,7 +217,6 @@ const kRest = {
   consumers: ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
 };
-const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
 const kBehind = 5000; // ms: what has been due for less is about to start
 
 /** What is wrong with a type, and what helps. */
@@ -252,7 +256,7 @@ function Failing({name}) {
 
 function One({name}) {
   const type = useGet(path(name), {every: 2}), stats = useGet('v1/stats'), hours = useHours(48, name);
-  const slo = useGet('v1/reports/slo', {every: 12}), backlog = useGet('v1/reports/backlog', {every: 2}), recent = useGet('v1/reports/recent', {every: 2}), endpoints = useGet('v1/endpoints', {every: 2});
+  const slo = useByType('slo', 12, name), backlog = useByType('backlog', 2, name), recent = useByType('recent', 2, name), endpoints = useGet('v1/endpoints?limit=1000', {every: 2});
   const [open, setOpen] = useState('');
   const action = useAction();
   const course = useMemo(() => courses(hours.data, kHours).get(name), [hours.data]);
