@@ -138,6 +138,23 @@ TEST_F(Bulks, OneThatWaitsForItsTurnIsStoppedAtOnce) {
   EXPECT_EQ(wait_for(id)["state"], "stopped");
 }
 
+TEST_F(Bulks, AnotherNodeFinishesWhatAKilledNodeBegan) {
+  put_noop();
+  create_jobs("noop", 600);
+  NodeProcess other(database.url());
+  const Reply started =
+      other.rest().post("/v1/bulk", {{"action", "cancel"}, {"filter", {{"biz_type", "noop"}}}, {"rate_per_s", 100}});
+  ASSERT_EQ(started.status, 202) << started.text;
+  const std::string id = started.body["bulk_id"];
+  ASSERT_TRUE(eventually([&] { return rest().get("/v1/bulk/" + id).body["changed"] > 0; }));
+  other.kill();
+  EXPECT_LT(count("cancelled"), 600) << "it was killed in the middle";
+  const Json ended = wait_for(id);
+  EXPECT_EQ(ended["state"], "done");
+  EXPECT_EQ(ended["changed"], 600);
+  EXPECT_EQ(count("cancelled"), 600);
+}
+
 class AuditedNode : public ::testing::Test {
  protected:
   static std::string tokens() {
