@@ -262,6 +262,46 @@ export async function ATypeSaysWhatIsWrongWithIt(stand) {
   await page.end();
 }
 
+export async function ATypeWhoseAttemptsFailSaysSo(stand) {
+  const node = await busy(stand);
+  const receiver = await refusing(500);
+  await node.call('PUT', 'v1/types/all.fails', {handler: {kind: 'webhook', url: receiver.url}, max_attempts: 50, backoff: {delays_ms: [3_600_000]}});
+  await some(node, 'all.fails');
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=types&type=all.fails');
+  await page.locator('.verdict', {hasText: 'Its attempts fail.'}).and(page.locator('.verdict', {hasText: /\d\d attempts of the last minutes failed and are tried again; 0 jobs were done\./})).waitFor();
+  assert.deepEqual(await findings(page), []);
+  await visit(page, node.url);
+  await page.locator('.verdict li', {hasText: /all\.fails is failing: \d\d attempts of the last 15 minutes failed/}).waitFor();
+  await node.call('POST', 'v1/types/all.fails/pause');
+  await page.locator('.verdict li', {hasText: 'all.fails is failing'}).waitFor({state: 'hidden'});
+  await page.end();
+  receiver.close();
+}
+
+export async function APageOfAReportThatIsGoneIsTheFirstOne(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand, {mayRefuse: true});
+  const {next_cursor: cursor} = (await node.call('GET', 'v1/reports/backlog?limit=1')).data;
+  await visit(page, `${node.url}?screen=reports&report=backlog&type=paused.one&cursor=${cursor}`); // that of another filter
+  await page.waitForURL((url) => !url.searchParams.has('cursor'));
+  await page.locator('tbody tr', {hasText: 'paused.one'}).waitFor();
+  await page.end();
+}
+
+export async function ATypeWhoseJobsNeverRunHasNoLimitOfThem(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  for (const [type, n] of [['order.unpaid', 0], ['mail.remind', 1]]) {
+    await visit(page, `${node.url}?screen=types&type=${type}`);
+    assert.equal(await page.getByRole('rowheader', {name: 'Running at once'}).count(), n, type);
+    await page.getByRole('button', {name: 'Limits…'}).click();
+    await page.getByLabel('Starts per second (rate_per_s)').waitFor();
+    assert.equal(await page.getByLabel('Running at once (max_running)').count(), n, type);
+  }
+  await page.end();
+}
+
 export async function TablesBecomeFiles(stand) {
   const node = await busy(stand);
   await node.call('PUT', 'v1/types/pulled.csv', {handler: {kind: 'pull'}, max_attempts: 1});

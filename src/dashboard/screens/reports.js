@@ -1,5 +1,5 @@
 // Every report of the REST interface as a table, and as a file.
-import {html, useState} from '../vendor/preact.js';
+import {html, useEffect, useState} from '../vendor/preact.js';
 import {length, moment, number, percent, zoneName} from '../format.js';
 import {call, curl, query, useGet} from '../rest.js';
 import {go, link, state, useShared} from '../state.js';
@@ -53,7 +53,12 @@ export function Reports() {
   const [progress, setProgress] = useState(0);
   const items = (answer.data && answer.data.items) || [];
   const names = items.length > 0 ? Object.keys(items[0]) : [];
+  // A cursor belongs to one range, type and zone: when one of them has changed, the first page is the one to show.
+  const isPastPage = Boolean(answer.error && answer.error.problem && answer.error.problem.field === 'cursor');
   const to = (changes) => link('reports', {report: name === 'day' ? '' : name, type, range: range === 'week' ? '' : range, ...changes});
+  useEffect(() => {
+    if (isPastPage) go(to({}), {replace: true});
+  }, [isPastPage]);
   const save = () => action.run(async () => {
     const all = [];
     let next = '';
