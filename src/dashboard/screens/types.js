@@ -88,8 +88,9 @@ function presets() {
 
 function PauseDialog({name, onClose, reload}) {
   const [until, setUntil] = useState('');
+  const [reason, setReason] = useState('');
   const action = useAction();
-  const body = until ? {until: fromInput(until)} : undefined;
+  const body = until || reason ? {...(until && {until: fromInput(until)}), ...(reason && {reason})} : undefined;
   const pause = async () => {
     if (await action.run(() => call('POST', path(name, 'pause'), body), `${name} is paused.`)) {
       reload();
@@ -101,6 +102,7 @@ function PauseDialog({name, onClose, reload}) {
     <${Field} label=${`Until (${zoneName()}); empty: until it is resumed`}><input type="datetime-local" step="1" value=${until} onInput=${(e) => setUntil(e.target.value)} /><//>
     <div class="buttons">${presets().map(([text, at]) => html`<button class="small" onClick=${() => setUntil(toInput(at.toISOString()))}>${text}</button>`)}
       <button class="small" onClick=${() => setUntil('')}>until it is resumed</button></div>
+    <${Field} label="Reason, for the audit log"><input value=${reason} maxlength="200" onInput=${(e) => setReason(e.target.value)} /><//>
     <${Problem} text=${action.problem} />
     <div class="buttons"><button class="primary" disabled=${action.isBusy} onClick=${pause}>Pause</button><button onClick=${onClose}>Not now</button></div>
     <${Curl} text=${curl('POST', path(name, 'pause'), body)} /><//>`;
