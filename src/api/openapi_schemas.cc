@@ -91,7 +91,7 @@ std::string_view openapi_schemas() {
   "spread_ms":{"type":["integer","null"],"minimum":0,"maximum":31622400000,"description":"reschedule: the deadlines are spread evenly over this time after it; the last may lie 50 years ahead"},
   "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"Jobs changed per second, at most"},
   "dry_run":{"type":["boolean","null"],"description":"Count only"},
-  "expected":{"type":["integer","null"],"minimum":0,"description":"Refused with 409 when another number matches now"},
+  "expected":{"type":["integer","null"],"minimum":0,"description":"Refused with 409 when another number matches now; a dry run, too"},
   "reason":{"type":["string","null"],"maxLength":1000,"description":"Why; kept in the audit log"}}},
 "BulkMatch":{"type":"object","required":["matched"],"properties":{"matched":{"type":"integer"}}},
 "BulkStarted":{"type":"object","required":["bulk_id","matched"],"properties":{"bulk_id":{"$ref":"#/components/schemas/BulkId"},"matched":{"type":"integer"}}},

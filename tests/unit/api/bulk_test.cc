@@ -49,6 +49,9 @@ TEST_F(BulkApi, AnotherCountThanExpectedIsRefused) {
   EXPECT_EQ(answer.field(), "expected");
   EXPECT_EQ(answer.body["matched"], 1);
   EXPECT_EQ(get("/v1/jobs?status=pending").body["items"].size(), 1U);
+  const std::string dry = R"({"action":"cancel","filter":{"biz_type":"order.unpaid"},"dry_run":true,"expected":)";
+  EXPECT_EQ(start(dry + "2}").status, 409);
+  EXPECT_EQ(start(dry + "1}").status, 200);
 }
 
 TEST_F(BulkApi, WhatIsWrongIsNamed) {
