@@ -143,7 +143,7 @@ std::string_view openapi_schemas() {
 "NewType":{"type":"object","required":["handler"],"properties":{
   "handler":{"$ref":"#/components/schemas/Handler"},"ttr_ms":{"type":"integer","minimum":1,"default":30000,"description":"Time to run: length of a lease"},
   "max_attempts":{"type":"integer","minimum":1,"maximum":1000,"default":16},"backoff":{"$ref":"#/components/schemas/Backoff"},
-  "max_running":{"type":["integer","null"],"minimum":1,"maximum":1000000},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000},
+  "max_running":{"type":["integer","null"],"minimum":1,"maximum":1000000,"description":"Jobs that run at once in the cluster; without effect on noop, whose jobs never run"},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000},
   "catch_up":{"$ref":"#/components/schemas/CatchUp"},"slo":{"$ref":"#/components/schemas/Slo"}}},
 "Type":{"allOf":[{"$ref":"#/components/schemas/NewType"},{"type":"object","required":["name","paused","paused_until","gmt_create","gmt_modified"],"properties":{
   "name":{"$ref":"#/components/schemas/TypeName"},"paused":{"type":"boolean"},"paused_until":{"$ref":"#/components/schemas/MaybeTime"},
@@ -158,8 +158,8 @@ std::string_view openapi_schemas() {
     "now":{"type":"integer"},"is_now_exact":{"type":"boolean"},"next_minute":{"type":"integer"},"next_hour":{"type":["integer","null"]},"is_capped":{"type":"boolean"}}},
   "lateness_ms":{"type":"object","description":"First starts of the last 15 minutes of the cluster"},
   "throughput":{"type":"object","properties":{"created_per_s":{"type":"number"},"done_per_s":{"type":"number"}}},
-  "worst":{"type":"array","maxItems":5,"items":{"type":"object"}},
-  "paused":{"type":"array","items":{"type":"object","properties":{"biz_type":{"type":"string"},"until":{"$ref":"#/components/schemas/MaybeTime"}}}},
+  "worst":{"type":"array","maxItems":5,"items":{"type":"object","description":"retried: attempts of the last 15 minutes that failed and are tried again; is_due_exact: false when more are overdue than due says","properties":{"biz_type":{"type":"string"},"due":{"type":"integer"},"is_due_exact":{"type":"boolean"},"retried":{"type":"integer"}}}},
+  "paused":{"type":"array","items":{"type":"object","description":"due: its jobs that wait; more than that when is_exact is false","properties":{"biz_type":{"type":"string"},"until":{"$ref":"#/components/schemas/MaybeTime"},"due":{"type":"integer"},"is_exact":{"type":"boolean"}}}},
   "warnings":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"remedy":{"type":"string"}}}},
   "missing":{"$ref":"#/components/schemas/Missing"}}},
 "ReportPage":{"type":"object","required":["items","next_cursor","columns"],"properties":{

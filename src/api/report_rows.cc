@@ -44,6 +44,8 @@ std::vector<ReportColumn> recent_columns() {
                            {"created", Merge::sum},
                            {"done", Merge::sum},
                            {"dead", Merge::sum},
+                           {"attempts", Merge::sum},
+                           {"retried", Merge::sum},
                            {"missed", Merge::sum},
                            {"target_ms", Merge::first},
                            {"target_share", Merge::first}});

@@ -59,3 +59,15 @@ export async function ManyThousandsOfTypesAreCutWithAWord(stand) {
   }
   await page.end();
 }
+
+export async function ChartsOfManyTypesSayWhereTheyBegin(stand) {
+  const node = await busy(stand);
+  const page = await openPage(stand);
+  const kTypes = 300, hour = (i) => new Date((Math.floor(Date.now() / 3_600_000) - Math.floor(i / kTypes)) * 3_600_000).toISOString();
+  await inPages(page, '/v1/reports/hour', () => 48 * kTypes, (i) => ({slot: hour(i), biz_type: `type.${i % kTypes}`, created: 1, done: 1, dead: 0, p50_ms: 1, p99_ms: 2}));
+  await visit(page, node.url);
+  await page.getByText('by hour, the last 39 hours: too many types for more, slowest type', {exact: true}).waitFor();
+  await page.getByText('by hour, the last 39 hours: too many types for more', {exact: true}).waitFor();
+  await page.getByRole('columnheader', {name: 'The last 39 hours'}).waitFor();
+  await page.end();
+}
