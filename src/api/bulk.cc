@@ -154,17 +154,17 @@ void run_on_bulk_thread(const ApiContext& context, const CallPtr& call, std::fun
 void start_counted(const ApiContext& context, const CallPtr& call, const BulkCall& bulk, BulkAccess& access) {
   const auto matched = count_matching(context, call, access, bulk.request);
   if (!matched) return;
+  if (bulk.expected && *bulk.expected != *matched) {
+    Problem problem{409, "The filter matches " + std::to_string(*matched) + " jobs now.", "expected"};
+    problem.members = "\"matched\":" + std::to_string(*matched);
+    return call->refuse(problem);
+  }
   std::string text;
   JsonWriter out(text);
   if (bulk.is_dry_run) {
     call->audit.is_left_out = true;
     out.begin_object().field("matched", *matched).end_object();
     return call->reply(200, std::move(text));
-  }
-  if (bulk.expected && *bulk.expected != *matched) {
-    Problem problem{409, "The filter matches " + std::to_string(*matched) + " jobs now.", "expected"};
-    problem.members = "\"matched\":" + std::to_string(*matched);
-    return call->refuse(problem);
   }
   // A runner that is busy takes it later, or a node that is not takes it: without a lease both may.
   const Duration lease = access.runner.is_busy() ? Duration(0) : BulkRunner::kLease;

@@ -166,6 +166,7 @@ void retry_many(ApiContext& context, const CallPtr& call) {
   if (request.from && request.to && *request.from > *request.to) in.fail("from", "Must not lie after to.");
   request.limit = static_cast<int>(in.integer("limit", {1, 10'000}).value_or(request.limit));
   request.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
+  call->audit.reason = in.string("reason", 0, 1000).value_or("");
   in.end();
   if (document.problem()) return call->refuse(*document.problem());
   JsonWriter filter(call->audit.filter_json);

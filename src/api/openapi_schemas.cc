@@ -73,7 +73,8 @@ std::string_view openapi_schemas() {
   "biz_type":{"type":"string"},"from":{"$ref":"#/components/schemas/MaybeTime","description":"Died not before"},
   "to":{"$ref":"#/components/schemas/MaybeTime","description":"Died before"},
   "limit":{"type":["integer","null"],"minimum":1,"maximum":10000,"default":1000},
-  "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"At most so many become due each second"}}},
+  "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"At most so many become due each second"},
+  "reason":{"type":["string","null"],"maxLength":1000,"description":"Why; kept in the audit log"}}},
 "Me":{"type":"object","required":["name","role"],"properties":{"name":{"type":["string","null"],"description":"Name of the token; null on a node without tokens"},
   "role":{"type":"string","enum":["admin","producer","consumer","viewer"]}}},
 "BulkId":{"type":"string","pattern":"^[0-9]+$","examples":["7"]},
@@ -90,7 +91,7 @@ std::string_view openapi_schemas() {
   "spread_ms":{"type":["integer","null"],"minimum":0,"maximum":31622400000,"description":"reschedule: the deadlines are spread evenly over this time after it; the last may lie 50 years ahead"},
   "rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000,"description":"Jobs changed per second, at most"},
   "dry_run":{"type":["boolean","null"],"description":"Count only"},
-  "expected":{"type":["integer","null"],"minimum":0,"description":"Refused with 409 when another number matches now"},
+  "expected":{"type":["integer","null"],"minimum":0,"description":"Refused with 409 when another number matches now; a dry run, too"},
   "reason":{"type":["string","null"],"maxLength":1000,"description":"Why; kept in the audit log"}}},
 "BulkMatch":{"type":"object","required":["matched"],"properties":{"matched":{"type":"integer"}}},
 "BulkStarted":{"type":"object","required":["bulk_id","matched"],"properties":{"bulk_id":{"$ref":"#/components/schemas/BulkId"},"matched":{"type":"integer"}}},
@@ -142,7 +143,7 @@ std::string_view openapi_schemas() {
 "NewType":{"type":"object","required":["handler"],"properties":{
   "handler":{"$ref":"#/components/schemas/Handler"},"ttr_ms":{"type":"integer","minimum":1,"default":30000,"description":"Time to run: length of a lease"},
   "max_attempts":{"type":"integer","minimum":1,"maximum":1000,"default":16},"backoff":{"$ref":"#/components/schemas/Backoff"},
-  "max_running":{"type":["integer","null"],"minimum":1,"maximum":1000000},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000},
+  "max_running":{"type":["integer","null"],"minimum":1,"maximum":1000000,"description":"Jobs that run at once in the cluster; without effect on noop, whose jobs never run"},"rate_per_s":{"type":["number","null"],"minimum":0.001,"maximum":1000000},
   "catch_up":{"$ref":"#/components/schemas/CatchUp"},"slo":{"$ref":"#/components/schemas/Slo"}}},
 "Type":{"allOf":[{"$ref":"#/components/schemas/NewType"},{"type":"object","required":["name","paused","paused_until","gmt_create","gmt_modified"],"properties":{
   "name":{"$ref":"#/components/schemas/TypeName"},"paused":{"type":"boolean"},"paused_until":{"$ref":"#/components/schemas/MaybeTime"},
@@ -157,8 +158,8 @@ std::string_view openapi_schemas() {
     "now":{"type":"integer"},"is_now_exact":{"type":"boolean"},"next_minute":{"type":"integer"},"next_hour":{"type":["integer","null"]},"is_capped":{"type":"boolean"}}},
   "lateness_ms":{"type":"object","description":"First starts of the last 15 minutes of the cluster"},
   "throughput":{"type":"object","properties":{"created_per_s":{"type":"number"},"done_per_s":{"type":"number"}}},
-  "worst":{"type":"array","maxItems":5,"items":{"type":"object"}},
-  "paused":{"type":"array","items":{"type":"object","properties":{"biz_type":{"type":"string"},"until":{"$ref":"#/components/schemas/MaybeTime"}}}},
+  "worst":{"type":"array","maxItems":5,"items":{"type":"object","description":"retried: attempts of the last 15 minutes that failed and are tried again; is_due_exact: false when more are overdue than due says","properties":{"biz_type":{"type":"string"},"due":{"type":"integer"},"is_due_exact":{"type":"boolean"},"retried":{"type":"integer"}}}},
+  "paused":{"type":"array","items":{"type":"object","description":"due: its jobs that wait; more than that when is_exact is false","properties":{"biz_type":{"type":"string"},"until":{"$ref":"#/components/schemas/MaybeTime"},"due":{"type":"integer"},"is_exact":{"type":"boolean"}}}},
   "warnings":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"remedy":{"type":"string"}}}},
   "missing":{"$ref":"#/components/schemas/Missing"}}},
 "ReportPage":{"type":"object","required":["items","next_cursor","columns"],"properties":{
@@ -168,7 +169,8 @@ std::string_view openapi_schemas() {
   "totals":{"type":"object","description":"Sums over the items of this answer; percentiles and max_ms of all of them together. Absent for horizon and audit"},
   "tz":{"type":"string","description":"When tz was given: the time zone of the rows' days or hours"}}},
 "DeletedType":{"type":"object","required":["result","name"],"properties":{"result":{"const":"deleted"},"name":{"$ref":"#/components/schemas/TypeName"}}},
-"Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"}}},
+"Pause":{"type":"object","additionalProperties":false,"properties":{"until":{"$ref":"#/components/schemas/MaybeTime","description":"Resumes by itself then"},
+  "reason":{"type":["string","null"],"maxLength":1000,"description":"Why; kept in the audit log"}}},
 "LeaseJobs":{"type":"object","additionalProperties":false,"required":["max"],"properties":{
   "max":{"type":"integer","minimum":1,"maximum":1000,"description":"Jobs in the answer, at most"},
   "wait_ms":{"type":["integer","null"],"minimum":0,"maximum":60000,"default":0,"description":"How long to wait for the first of them"},

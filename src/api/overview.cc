@@ -19,8 +19,9 @@ using nlohmann::json;
 constexpr int kDueCap = 200;      // per shard: counted exactly up to here
 constexpr int kMostTypes = 1000;  // whose state is read
 constexpr std::size_t kWorst = 5;
-constexpr double kLateMs = 60'000;        // of a type without a target
-constexpr std::int64_t kManyDeaths = 10;  // in 15 minutes: fewer are no reason for alarm
+constexpr double kLateMs = 60'000;         // of a type without a target
+constexpr std::int64_t kManyDeaths = 10;   // in 15 minutes: fewer are no reason for alarm
+constexpr std::int64_t kManyRetries = 10;  // the same
 
 struct Facts {  // of one database
   std::vector<TypeCount> counts;
@@ -78,10 +79,10 @@ std::int64_t whole(const json& row, const char* name) { return static_cast<std::
 
 struct TypeState {
   std::string name;
-  std::int64_t due = 0, started = 0, missed = 0, done = 0, dead = 0;
+  std::int64_t due = 0, started = 0, missed = 0, done = 0, dead = 0, retried = 0;
   double oldest_age_ms = 0;
   json p99_ms, target_ms, target_share, waits_for;
-  bool is_paused = false;
+  bool is_paused = false, is_due_exact = true;
 
   bool misses_target() const {
     return target_share.is_number() && !TargetUse{started, missed, target_share.get<double>()}.is_met();
@@ -91,10 +92,14 @@ struct TypeState {
     return !is_paused && due > 0 && oldest_age_ms > limit;
   }
   bool is_dying() const { return dead >= kManyDeaths && dead >= done; }
+  // Most of its attempts fail and are tried again. Its jobs wait in back-off, so they are neither due nor dead. Of a
+  // paused type the operator knows.
+  bool is_failing() const { return !is_paused && retried >= kManyRetries && retried > done; }
   // Order of urgency: the highest comes first.
   double badness() const {
-    return (misses_target() ? 1e12 : 0) + (is_dying() ? 5e11 : 0) + (is_behind() ? 1e11 : 0) +
-           (is_paused ? 0 : oldest_age_ms) + static_cast<double>(dead) * 1000 + static_cast<double>(missed);
+    return (misses_target() ? 1e12 : 0) + (is_dying() ? 5e11 : 0) + (is_failing() ? 3e11 : 0) +
+           (is_behind() ? 1e11 : 0) + (is_paused ? 0 : oldest_age_ms) + static_cast<double>(dead) * 1000 +
+           static_cast<double>(missed);
   }
 };
 
@@ -131,7 +136,7 @@ class Overview {
 
  private:
   static json items(Report report, const std::vector<std::vector<std::string>>& parts) {
-    return json::parse(merged_report(report_shape_of(report), parts, kMostTypes * 10, {}) + "}").at("items");
+    return json::parse(merged_report(report_shape_of(report), parts, kMostTypes * 10, {}, "") + "}").at("items");
   }
   void add_recent_of_all(const std::vector<std::vector<std::string>>& parts);
   void add_recent(const std::vector<std::vector<std::string>>& parts);
@@ -174,6 +179,7 @@ void Overview::add_recent(const std::vector<std::vector<std::string>>& parts) {
     type.missed = whole(row, "missed");
     type.done = whole(row, "done");
     type.dead = whole(row, "dead");
+    type.retried = whole(row, "retried");
     type.p99_ms = row["p99_ms"];
     type.target_ms = row["target_ms"];
     type.target_share = row["target_share"];
@@ -184,7 +190,8 @@ void Overview::add_backlog(const std::vector<std::vector<std::string>>& parts) {
   for (const json& row : items(Report::backlog, parts)) {
     TypeState& type = types_[row.at("biz_type").get<std::string>()];
     type.due = whole(row, "due");
-    is_due_exact_ = is_due_exact_ && row.value("is_exact", true);
+    type.is_due_exact = row.value("is_exact", true);
+    is_due_exact_ = is_due_exact_ && type.is_due_exact;
     type.oldest_age_ms = number(row, "oldest_age_ms");
     type.waits_for = row["waits_for"];
     due_ += type.due;
@@ -212,6 +219,12 @@ std::vector<json> Overview::reasons() const {
           name + " is dying: " + std::to_string(type.dead) + " of " + std::to_string(type.dead + type.done) +
               " jobs that ended in the last 15 minutes are dead.",
           "See the reasons under dead letters; mend its handler, then retry them.");
+    if (type.is_failing())
+      add("failing",
+          name + " is failing: " + std::to_string(type.retried) +
+              " attempts of the last 15 minutes failed and are tried again, " + std::to_string(type.done) +
+              " jobs were done.",
+          "See the errors of its pending jobs that have attempts; mend its handler, or pause it until it is mended.");
     if (type.is_behind())
       add("behind",
           name + " is behind: its oldest due job has waited for " +
@@ -237,11 +250,13 @@ json Overview::worst() const {
   for (const TypeState* type : order)
     list.push_back({{"biz_type", type->name},
                     {"due", type->due},
+                    {"is_due_exact", type->is_due_exact},
                     {"oldest_age_ms", type->oldest_age_ms},
                     {"waits_for", type->waits_for},
                     {"started", type->started},
                     {"missed", type->missed},
                     {"dead", type->dead},
+                    {"retried", type->retried},
                     {"p99_ms", type->p99_ms},
                     {"target_ms", type->target_ms},
                     {"target_share", type->target_share},
@@ -263,12 +278,17 @@ std::string Overview::text() const {
   out.key("next_hour").raw(due_next_hour_.dump()).field("is_capped", is_capped_).end_object();
   out.key("lateness_ms").raw(lateness_.dump()).key("throughput").raw(throughput_.dump());
   out.key("worst").raw(worst().dump()).key("paused").begin_array();
-  for (const auto& type : backend_.types()->types)
-    if (type->is_paused(now_))
-      out.begin_object()
-          .field("biz_type", type->name)
-          .field("until", type->paused_until ? std::optional(rfc3339(*type->paused_until)) : std::nullopt)
-          .end_object();
+  for (const auto& type : backend_.types()->types) {
+    if (!type->is_paused(now_)) continue;
+    const auto found = types_.find(type->name);  // absent: it was created while this was put together
+    const TypeState state = found == types_.end() ? TypeState{} : found->second;
+    out.begin_object()
+        .field("biz_type", type->name)
+        .field("until", type->paused_until ? std::optional(rfc3339(*type->paused_until)) : std::nullopt)
+        .field("due", state.due)
+        .field("is_exact", state.is_due_exact)
+        .end_object();
+  }
   out.end_array().key("warnings").begin_array();
   for (const std::string& warning : ready_.warnings)
     out.begin_object().field("text", warning).field("remedy", "docs/operations.md, section on warnings").end_object();

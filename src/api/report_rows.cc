@@ -44,6 +44,8 @@ std::vector<ReportColumn> recent_columns() {
                            {"created", Merge::sum},
                            {"done", Merge::sum},
                            {"dead", Merge::sum},
+                           {"attempts", Merge::sum},
+                           {"retried", Merge::sum},
                            {"missed", Merge::sum},
                            {"target_ms", Merge::first},
                            {"target_share", Merge::first}});
@@ -190,6 +192,11 @@ void write_totals(JsonWriter& out, const ReportShape& shape, const Row& all) {
   out.end_object();
 }
 
+// Begins the cursors of a report, so that a cursor of another report, or of another filter, is refused.
+std::string cursor_mark(const ReportShape& shape, const std::string& filter) {
+  return "report " + std::string(shape.name) + '\n' + filter;
+}
+
 }  // namespace
 
 const std::vector<ReportShape>& report_shapes() {
@@ -299,7 +306,7 @@ const ReportShape& report_shape_of(Report report) {
 }
 
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
-                          const std::vector<std::string>& after) {
+                          const std::vector<std::string>& after, const std::string& filter) {
   std::string text;
   JsonWriter out(text);
   out.begin_object().key("items").begin_array();
@@ -327,7 +334,7 @@ std::string merged_report(const ReportShape& shape, const std::vector<std::vecto
     all.add(shape, row);
   }
   out.end_array().key("next_cursor");
-  has_more ? out.value(report_cursor(shape, last)) : out.null();
+  has_more ? out.value(report_cursor(shape, filter, last)) : out.null();
   out.key("columns").begin_array();
   for (const ReportColumn& column : shape.columns) out.value(column.name);
   out.end_array();
@@ -335,13 +342,14 @@ std::string merged_report(const ReportShape& shape, const std::vector<std::vecto
   return text;
 }
 
-std::string report_cursor(const ReportShape& shape, const std::vector<std::string>& keys) {
-  return base64url("report " + std::string(shape.name) + json(keys).dump());
+std::string report_cursor(const ReportShape& shape, const std::string& filter, const std::vector<std::string>& keys) {
+  return base64url(cursor_mark(shape, filter) + json(keys).dump());
 }
 
-std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& cursor) {
+std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& filter,
+                                                         const std::string& cursor) {
   const auto text = base64url_decoded(cursor);
-  const std::string mark = "report " + std::string(shape.name);
+  const std::string mark = cursor_mark(shape, filter);
   if (!text || !text->starts_with(mark)) return {};
   const json keys = json::parse(text->substr(mark.size()), nullptr, false);
   const auto wanted = static_cast<std::size_t>(std::ranges::count(shape.columns, Merge::key, &ReportColumn::merge)) +

@@ -51,13 +51,15 @@ const ReportShape& report_shape_of(Report report);  // of any report, those used
 // columns that can be added up. `parts`: the rows of each database, as ReportStore::report returns them (JSON objects);
 // with has_range each database must have been asked for one more than `limit`. `after`: keys of the last row of the
 // page before; empty: from the beginning. Read only without has_range: there the parts are whole, and no rows are
-// written if none has these keys. Throws if a row is not JSON.
+// written if none has these keys. `filter`: that of the request, see report_cursor. Throws if a row is not JSON.
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
-                          const std::vector<std::string>& after);
+                          const std::vector<std::string>& after, const std::string& filter);
 
 // Converts keys, as texts in the order of the columns, to an opaque cursor and back; nullopt: not a cursor of this
-// report. Those of the report audit have one more, which tells records of one instant apart.
-std::string report_cursor(const ReportShape& shape, const std::vector<std::string>& keys);
-std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& cursor);
+// report with this filter, the parameters of the request as one text. Keys of the report audit have one more, which
+// tells records of one instant apart.
+std::string report_cursor(const ReportShape& shape, const std::string& filter, const std::vector<std::string>& keys);
+std::optional<std::vector<std::string>> keys_from_cursor(const ReportShape& shape, const std::string& filter,
+                                                         const std::string& cursor);
 
 }  // namespace tocsin

@@ -11,6 +11,14 @@ namespace {
 
 using Rows = std::vector<std::string>;
 
+// What a cursor belongs to: the parameters that choose rows.
+std::string filter_of(const Call& call) {
+  std::string filter;
+  for (const char* const name : {"type", "from", "to", "tz", "width"})
+    if (const auto value = call.parameter(name)) filter += std::string(name) + '=' + *value + '\n';
+  return filter;
+}
+
 std::optional<Problem> read_report_query(const Call& call, const ReportShape& shape, ReportQuery& query) {
   query.report = shape.report;
   if (auto problem = read_time(call, "from", query.from)) return problem;
@@ -26,9 +34,9 @@ std::optional<Problem> read_report_query(const Call& call, const ReportShape& sh
     query.width = *text;
   }
   if (const auto text = call.parameter("cursor")) {
-    const auto keys = keys_from_cursor(shape, *text);
+    const auto keys = keys_from_cursor(shape, filter_of(call), *text);
     if (!keys || (shape.has_range && !time_from_text(keys->front())))
-      return Problem{400, "Must be a next_cursor of this report.", "cursor"};
+      return Problem{400, "Must be a next_cursor of this report, with the same filters.", "cursor"};
     query.after = *keys;
   }
   return read_limit(call, query.limit);
@@ -54,7 +62,7 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, 
         std::vector<Rows> parts;
         for (const auto& [database_id, rows] : answers)
           if (rows) parts.push_back(*rows);
-        std::string text = merged_report(shape, parts, query.limit, query.after);
+        std::string text = merged_report(shape, parts, query.limit, query.after, filter_of(*call));
         std::string missing;
         JsonWriter names(missing);
         write_missing(names, context.backend, answers);

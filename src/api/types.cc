@@ -13,6 +13,7 @@ namespace tocsin {
 namespace {
 
 constexpr std::size_t kTypeBody = 65536;
+constexpr std::size_t kMostReason = 1000;  // bytes
 
 Problem no_such_type(const std::string& name) { return {404, "There is no type \"" + name + "\"."}; }
 
@@ -145,6 +146,7 @@ void pause(ApiContext& context, const CallPtr& call) {
     until = in.time("until");
     const WallTime now = context.backend.now();
     if (until && (*until <= now || *until > now + kHorizon)) in.fail("until", "Must lie ahead, at most 50 years.");
+    call->audit.reason = in.string("reason", 0, kMostReason).value_or("");
     in.end();
     if (document.problem()) return call->refuse(*document.problem());
   }

@@ -35,7 +35,7 @@ struct AuditEntry {
   std::string filter_json;              // of a bulk operation that began, or a call that changed many jobs; empty: none
   std::optional<std::int64_t> matched;  // jobs that the filter of a bulk operation matched when it began
   std::optional<std::int64_t> changed;  // jobs; nullopt of a counted call: one
-  std::string reason;                   // of a bulk operation, in the caller's words
+  std::string reason;                   // of a bulk operation, a pause or a retry of many, in the caller's words
   bool is_left_out = false;             // set by a handler whose call changed nothing (a dry run): not recorded
 };
 

@@ -4,9 +4,10 @@
 // second later; the bulk fails if a database refuses its values.
 //
 // The node that accepted a bulk runs it under a lease, kept in the control database and extended each second. If that
-// node dies, another one takes the bulk over when the lease has expired. A node that has lost the lease stops working
-// on the bulk at its next extension. A batch that both nodes run meanwhile does no harm: each batch locks the stored
-// progress, so one waits for the other and continues after it. Thread: owner only (that of BulkService).
+// node dies, another one takes the bulk over when the lease has expired, 20 s later at the latest. A node that has lost
+// the lease stops working on the bulk at its next extension. A batch that both nodes run meanwhile does no harm: each
+// batch locks the stored progress, so one waits for the other and continues after it. Thread: owner only (that of
+// BulkService).
 #pragma once
 
 #include <functional>
@@ -24,7 +25,7 @@ namespace tocsin {
 class BulkRunner final : public Stage {
  public:
   static constexpr Duration kLease = std::chrono::seconds(15);
-  static constexpr Duration kLookInterval = std::chrono::seconds(30);  // between searches for a bulk to take over
+  static constexpr Duration kLookInterval = std::chrono::seconds(5);  // between searches for a bulk to take over
   static constexpr int kBatch = 500;  // jobs per transaction, at most: some 20 ms of row locks
 
   // Called in step() with each changed job that is due within the lookahead (5 s), to tell the node that scans its

@@ -297,7 +297,7 @@ void add_cancel(CLI::App& jobs, Chosen& chosen) {
 // ---- retry
 
 struct RetryOptions : JobOptions {
-  std::string type, from, to;
+  std::string type, from, to, reason;
   int limit = 0;
   double rate_per_s = 0;
 };
@@ -310,6 +310,7 @@ int retry(RetryOptions& options) {
   if (!options.to.empty()) body["to"] = options.to;
   if (options.limit > 0) body["limit"] = options.limit;
   if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
+  if (!options.reason.empty()) body["reason"] = options.reason;
   const RestReply reply = RestClient(options.connection).send_reply("POST", "/v1/jobs/retry", body);
   note_missing(std::cerr, reply.body);
   options.json ? print_json(std::cout, reply) : print_record(std::cout, reply.body, screen_width());
@@ -328,6 +329,7 @@ void add_retry(CLI::App& jobs, Chosen& chosen) {
   command->add_option("--to", options->to, "Died before (RFC 3339)")->option_text("TIME");
   add_number(*command, "--limit", options->limit, "At most so many, 1 to 10000 (1000)", 1, 10'000);
   add_number(*command, "--rate", options->rate_per_s, "So many become due per second", 0.001, 1e6);
+  command->add_option("--reason", options->reason, "With --type: why; kept in the audit log")->option_text("TEXT");
   add_client_options(*command, *options);
   on_run(command, chosen, options, retry);
 }

@@ -55,6 +55,11 @@ class RawKeyboard {
 
 std::string late_text(const Json& value) { return value.is_number() ? format_duration(value.get<double>()) : "-"; }
 
+// A count, with a plus if it ended at its cap.
+std::string count_text(const Json& object, const char* name, const char* is_exact) {
+  return cell(object, name) + (object.value(is_exact, true) ? "" : "+");
+}
+
 std::string rate_text(const Json& throughput, const char* name) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f/s", throughput.value(name, 0.0));
@@ -99,8 +104,8 @@ void print_top(std::ostream& out, const Json& overview) {
   line("");
   line("jobs      pending " + cell(totals, "pending") + "  running " + cell(totals, "running") + "  done " +
        cell(totals, "done") + "  cancelled " + cell(totals, "cancelled") + "  dead " + cell(totals, "dead"));
-  line("due       now " + cell(due, "now") + "  next minute " + cell(due, "next_minute") + "  next hour " +
-       cell(due, "next_hour"));
+  line("due       now " + count_text(due, "now", "is_now_exact") + "  next minute " + cell(due, "next_minute") +
+       (due.value("is_capped", false) ? "+" : "") + "  next hour " + cell(due, "next_hour"));
   line("lateness  p50 " + late_text(late.value("p50", Json())) + "  p99 " + late_text(late.value("p99", Json())) +
        "  max " + late_text(late.value("max", Json())) + "  (" + cell(late, "n") + " starts, " + cell(late, "missed") +
        " missed their target)");
@@ -123,9 +128,10 @@ void print_top(std::ostream& out, const Json& overview) {
                {"DEAD", Align::right},
                {"WAITS FOR"}});
   for (const Json& type : overview.value("worst", Json::array()))
-    table.add({cell(type, "biz_type"), cell(type, "due"), late_text(type.value("oldest_age_ms", Json())),
-               late_text(type.value("p99_ms", Json())), late_text(type.value("target_ms", Json())),
-               cell(type, "missed"), cell(type, "dead"), cell(type, "waits_for")});
+    table.add({cell(type, "biz_type"), count_text(type, "due", "is_due_exact"),
+               late_text(type.value("oldest_age_ms", Json())), late_text(type.value("p99_ms", Json())),
+               late_text(type.value("target_ms", Json())), cell(type, "missed"), cell(type, "dead"),
+               cell(type, "waits_for")});
   if (!table.empty()) table.print(out, kScreen);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 struct TypeOptions : ClientOptions {
   std::string name;
-  std::string until;
+  std::string until, reason;
 };
 
 std::string type_path(const std::string& name, const std::string& verb = "") {
@@ -136,6 +136,7 @@ int resume(TypeOptions& options) { return send(options, "POST", "resume", Json()
 int pause(TypeOptions& options) {
   Json body = Json::object();
   if (!options.until.empty()) body["until"] = options.until;
+  if (!options.reason.empty()) body["reason"] = options.reason;
   return send(options, "POST", "pause", body, "paused");
 }
 
@@ -144,8 +145,10 @@ std::shared_ptr<TypeOptions> add_simple(CLI::App& types, Chosen& chosen, const c
   auto options = std::make_shared<TypeOptions>();
   CLI::App* command = add_command(types, name, summary, "");
   if (run != list) command->add_option("NAME", options->name, "The type")->required()->option_text(" ");
-  if (run == pause)
+  if (run == pause) {
     command->add_option("--until", options->until, "Resume by itself then (RFC 3339)")->option_text("TIME");
+    command->add_option("--reason", options->reason, "Why; kept in the audit log")->option_text("TEXT");
+  }
   add_client_options(*command, *options);
   on_run(command, chosen, options, run);
   return options;

@@ -4,6 +4,7 @@ import {state} from './state.js';
 const kNumber = new Intl.NumberFormat('en-US');
 const kShort = new Intl.NumberFormat('en-US', {notation: 'compact', maximumFractionDigits: 1});
 
+export const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
 export const isNumber = (n) => n !== null && n !== undefined && n !== '' && !Number.isNaN(Number(n));
 export const number = (n) => (isNumber(n) ? kNumber.format(Number(n)) : '–');
 export const short = (n) => (isNumber(n) ? (Math.abs(n) < 10000 ? number(Math.round(n)) : kShort.format(n)) : '–');

@@ -1,5 +1,5 @@
 // Reports as the screens need them.
-import {useMemo} from './vendor/preact.js';
+import {html, useMemo} from './vendor/preact.js';
 import {number} from './format.js';
 import {query, useGet} from './rest.js';
 
@@ -8,6 +8,25 @@ const kPages = 12; // of 1,000 rows: 70 types with each hour of a week
 const kWidths = {minute: 60_000, hour: kHour, day: 24 * kHour};
 const kSlow = 12; // intervals between two reads of long lists: the node counts the horizon once a minute
 const kParts = 5; // types with a colour of their own
+const kTypePages = 10; // of 1,000 types
+
+/** The types by name, the first 10,000 of them. */
+export const useTypes = (every = kSlow) => useGet('v1/types?limit=1000', {every, pages: kTypePages});
+
+/** A report that has one row a type: of all types, or of one. */
+export const useByType = (name, every, type = '') => useGet(`v1/reports/${name}` + query({type, limit: '1000'}), {every, pages: kTypePages});
+
+/** The choice of a type or of all; a chosen one that is not in the list, because it was removed or is too far behind, stays chosen. */
+export function TypeSelect({value, onChange}) {
+  const types = useTypes(), names = ((types.data && types.data.items) || []).map((type) => type.name);
+  const isCut = Boolean(types.data && types.data.next_cursor);
+  return html`<select value=${value} onChange=${(event) => onChange(event.target.value)}><option value="">all</option>
+    ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+    ${value && !names.includes(value) && html`<option value=${value}>${value}</option>`}
+    ${isCut && html`<option disabled>the first ${number(names.length)} types; there are more</option>`}</select>`;
+}
+
+const isCut = (answer) => Boolean(answer.data && answer.data.next_cursor);
 
 /**
  * The slots of `width` of all types, or of one, from now on: {items: [{at, n, low, high, isExact, parts}], names,
@@ -17,7 +36,7 @@ const kParts = 5; // types with a colour of their own
 export function useHorizon(width, type) {
   const answer = useGet('v1/reports/horizon' + query({type, width, limit: '1000'}), {every: kSlow, pages: kPages});
   const slots = useMemo(() => slotsOf(answer.data, width), [answer.data, width]);
-  return {answer, ...slots, isCut: Boolean(answer.data && answer.data.next_cursor)};
+  return {answer, ...slots, isCut: isCut(answer)};
 }
 
 // In order, none left out; the types with most due have parts of their own, the others one together.
@@ -48,10 +67,23 @@ function slotsOf(data, width) {
   return {items, names, countedAt};
 }
 
-/** The report by hour of the last `hours`. The start moves once an hour, so that the address stays the same. */
+/**
+ * The report by hour of the last `hours`. The start moves once an hour, so that the address stays the same. With many
+ * types there are more rows than are read: isCut, and data has the newest hours alone, `span` says which.
+ */
 export function useHours(hours, type = '', every = kSlow) {
   const from = new Date(Math.floor(Date.now() / kHour) * kHour - hours * kHour).toISOString();
-  return useGet('v1/reports/hour' + query({type, from, limit: '1000'}), {every, pages: kPages});
+  const answer = useGet('v1/reports/hour' + query({type, from, limit: '1000'}), {every, pages: kPages});
+  const data = useMemo(() => wholeHours(answer.data), [answer.data]);
+  const n = data ? new Set(data.items.map((row) => row.slot)).size : 0;
+  return {...answer, data, isCut: isCut(answer), span: isCut(answer) ? `the last ${n} hours` : ''};
+}
+
+// Of a report that is cut, the oldest hour lacks types.
+function wholeHours(data) {
+  if (!data || !data.next_cursor || data.items.length === 0) return data;
+  const oldest = data.items[data.items.length - 1].slot;
+  return {...data, items: data.items.filter((row) => row.slot !== oldest)};
 }
 
 /** Lines for the charts, all types added up; percentiles: the worst type's. An hour without a row is one of zeros. */
@@ -89,20 +121,20 @@ export function courses(data, hours) {
   return all;
 }
 
-/** The most jobs that were done in one hour of the last week: what this installation has shown that it can do. */
+/** The most jobs that were done in one hour of the last week, as {n, span}: what this installation has shown that it can do. */
 export function useCapacity(type = '') {
   const week = useHours(7 * 24, type, 60);
   return useMemo(() => {
     const hours = new Map();
     for (const row of (week.data && week.data.items) || []) hours.set(row.slot, (hours.get(row.slot) || 0) + Number(row.done));
-    return Math.max(0, ...hours.values());
-  }, [week.data]);
+    return {n: Math.max(0, ...hours.values()), span: week.span || 'the last week'};
+  }, [week.data, week.span]);
 }
 
 /** The same for slots of `width`, as the limit of a chart. */
-export function capacityOf(width, perHour) {
+export function capacityOf(width, {n: perHour, span}) {
   if (!perHour) return null;
   const n = width === 'minute' ? perHour / 60 : width === 'day' ? perHour * 24 : perHour;
-  return {n, text: width === 'hour' ? `Shown capacity: ${number(perHour)} jobs done in the busiest hour of the last week.` :
-    `Shown capacity: about ${number(Math.round(n))} a ${width}, from the busiest hour of the last week (${number(perHour)}).`};
+  return {n, text: width === 'hour' ? `Shown capacity: ${number(perHour)} jobs done in the busiest hour of ${span}.` :
+    `Shown capacity: about ${number(Math.round(n))} a ${width}, from the busiest hour of ${span} (${number(perHour)}).`};
 }

@@ -69,6 +69,7 @@ async function wholeList(path, most, maxAge) {
   for (let i = 1; i < most && data && data.next_cursor; ++i) {
     const next = await call('GET', `${path}&cursor=${encodeURIComponent(data.next_cursor)}`, undefined, maxAge);
     data.items.push(...next.data.items);
+    if (next.data.missing) data.missing = [...new Set([...(data.missing || []), ...next.data.missing])];
     data.next_cursor = next.data.next_cursor;
   }
   return first;

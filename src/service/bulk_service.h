@@ -1,7 +1,7 @@
 // BulkService: the thread of a node for bulk operations (one action on every job that matches a filter). It runs the
 // REST requests about bulk operations and, while none waits, the batches of the node's current one (BulkRunner). Each
 // connection is made when it is first needed: a node without bulk operations has one, to the control database, and
-// executes one statement on it each half minute.
+// executes one statement on it every 5 seconds.
 #pragma once
 
 #include <deque>

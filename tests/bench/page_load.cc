@@ -31,7 +31,7 @@ std::string since(std::chrono::hours before) {
 PageLoad::PageLoad(RestClient& rest) {
   add("/v1/overview", 1);
   add("/readyz", 1);
-  add("/v1/reports/slo", 12);
+  add_pages(rest, "/v1/reports/slo?limit=1000", 12, 10);
   add_pages(rest, "/v1/reports/horizon?limit=1000", 12, 12);
   add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(48)), 12, 12);
   add_pages(rest, "/v1/reports/hour?limit=1000&from=" + since(std::chrono::hours(7 * 24)), 60, 12);

@@ -226,6 +226,8 @@ TEST_F(ReportTables, TheLastMinutesHaveARowPerTypeAndOneForAll) {
   ASSERT_EQ(by_type.size(), 1U);
   EXPECT_NE(by_type[0].find("\"order.unpaid\""), std::string::npos) << by_type[0];
   EXPECT_NE(by_type[0].find("\"created\": 7"), std::string::npos) << by_type[0];
+  EXPECT_NE(by_type[0].find("\"attempts\": 6"), std::string::npos) << by_type[0];
+  EXPECT_NE(by_type[0].find("\"retried\": 1"), std::string::npos) << by_type[0];
   query.report = Report::recent_of_all;
   const auto of_all = must(reports.report(query));
   ASSERT_EQ(of_all.size(), 1U);

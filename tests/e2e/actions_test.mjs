@@ -107,7 +107,10 @@ export async function PausesAndResumesAType(stand) {
   await visit(page, node.url + '?screen=types&type=to.pause');
   await press(page, 'Pause…');
   await page.getByLabel(/^Until/).fill('2039-01-02T03:04:05');
+  await page.getByLabel('Reason, for the audit log').fill('the shop moves');
+  const asked = page.waitForRequest('**/v1/types/to.pause/pause');
   await page.getByRole('dialog').getByRole('button', {name: 'Pause', exact: true}).click();
+  assert.equal((await asked).postDataJSON().reason, 'the shop moves');
   await page.getByText('paused until 2039-01-02 03:04:05').waitFor();
   assert.equal(paused(), 't|2039-01-02 03:04:05');
   await press(page, 'Resume');

@@ -38,12 +38,20 @@ export async function findings(page) {
   return violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.html.slice(0, 160)} ${node.failureSummary.split('\n').slice(1).join(' ')}`));
 }
 
+/** The same in light and in dark. */
+export async function findingsInBoth(page) {
+  await page.emulateMedia({colorScheme: 'dark'});
+  const dark = await findings(page);
+  await page.emulateMedia({colorScheme: 'light'});
+  return [...dark, ...(await findings(page))];
+}
+
 export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
-// options: those of the page.
+// 640: a window of 1280 at a zoom of 200 %. options: those of the page.
 async function lookAt(stand, node, addresses, where, options = {}) {
   const wrong = [];
-  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390], ['light', 1920], ['dark', 1920]]) {
+  for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 390], ['dark', 390], ['light', 640], ['light', 1920], ['dark', 1920]]) {
     const page = await openPage(stand, {...options, scheme, width});
     for (const [name, address] of Object.entries(addresses)) {
       await visit(page, node.url + address);
@@ -91,16 +99,33 @@ export async function BusyScreensAreQuietAndAccessible(stand) {
   await lookAt(stand, node, {...kScreens, type: '?screen=types&type=order.unpaid', 'long type': `?screen=types&type=${kLong}`, 'paused type': '?screen=types&type=paused.one', 'dead job': `?screen=job&id=${dead.job_id}`, 'pending job': `?screen=job&id=${pending.job_id}`, 'no job': '?screen=jobs&biz_id=none'}, 'busy');
 }
 
+const kTypeScreen = '?screen=types&type=order.unpaid';
+const review = async (dialog) => {
+  await dialog.getByLabel('Settings (JSON)').fill('{"handler": {"kind": "noop"}, "max_attempts": 3}');
+  await dialog.getByRole('button', {name: 'Review changes'}).click();
+  await dialog.getByRole('group', {name: 'Changes'}).waitFor();
+};
+const preview = async (dialog) => {
+  await dialog.getByRole('button', {name: 'Preview'}).click();
+  await dialog.getByText('jobs match now.').waitFor();
+  await dialog.getByLabel(/1234/).waitFor();
+};
+// Address, the button that opens it, and what is done in it before it is looked at.
+const kDialogs = (pending) => [[kTypeScreen, 'Pause…'], [kTypeScreen, 'Limits…'], [kTypeScreen, 'Edit…'], [kTypeScreen, 'Edit…', review], [kTypeScreen, 'Test call…'], ['?screen=jobs', 'All that match…'], ['?screen=jobs', 'All that match…', preview],
+  [`?screen=job&id=${pending}`, 'Reschedule…'], ['?screen=dead', /^Replay mail\.remind/], ['', 'Keyboard shortcuts']];
+
 export async function DialogsAreAccessible(stand) {
   const node = await busy(stand);
-  const wrong = [];
+  const wrong = [], [{job_id: pending}] = (await node.call('GET', 'v1/jobs?status=pending')).data.items;
   for (const scheme of ['light', 'dark']) {
     const page = await openPage(stand, {scheme});
-    for (const [address, button] of [['?screen=types&type=order.unpaid', 'Pause…'], ['?screen=types&type=order.unpaid', 'Limits…'], ['?screen=types&type=order.unpaid', 'Edit…'], ['?screen=types&type=order.unpaid', 'Test call…'], ['?screen=jobs', 'All that match…']]) {
+    await page.route('**/v1/bulk', (route) => route.fulfill({json: {matched: 1234}}));
+    for (const [address, button, change] of kDialogs(pending)) {
       await visit(page, node.url + address);
-      const opener = page.getByRole('button', {name: button});
+      const opener = page.getByRole('button', {name: button}).first();
       await opener.click();
       await page.getByRole('dialog').waitFor();
+      if (change) await change(page.getByRole('dialog'));
       for (const finding of await findings(page)) wrong.push(`${button} ${scheme}: ${finding}`);
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({state: 'hidden'});

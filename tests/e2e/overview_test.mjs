@@ -37,13 +37,13 @@ export async function TheOverviewShowsTheNumbersThatItGets(stand) {
     hour: [hour('09', 20), hour('10', 17, {created: 40, dead: 2}), hour('10', 3, {biz_type: 'mail.remind', p50_ms: 7, p99_ms: 60})],
   });
   const worst = rowsOf(Object.keys(real.worst[0]), [
-    {biz_type: 'order.unpaid', due: 1234, oldest_age_ms: 95_000, waits_for: 'rate_per_s', p99_ms: 1500, target_ms: 1000, dead: 7},
+    {biz_type: 'order.unpaid', due: 2000, is_due_exact: false, retried: 31, oldest_age_ms: 95_000, waits_for: 'rate_per_s', p99_ms: 1500, target_ms: 1000, dead: 7},
     {biz_type: 'paused.one', due: 3, oldest_age_ms: 60_000, waits_for: 'paused'},
     {biz_type: 'mail.remind', due: 0, p99_ms: 20, target_ms: 250, dead: 0}]);
   const throughput = {created_per_s: 4.56, done_per_s: 12.34};
   assert.deepEqual(Object.keys(real.throughput).sort(), Object.keys(throughput).sort());
   const warnings = [{text: 'synchronous_commit is off', remedy: 'docs/operations.md, section on warnings'}, {text: 'something else', remedy: 'Do this.'}];
-  await page.route('**/v1/overview', (route) => route.fulfill({json: {...real, worst, throughput, warnings, paused: [{biz_type: 'paused.one', until: null}]}}));
+  await page.route('**/v1/overview', (route) => route.fulfill({json: {...real, worst, throughput, warnings, due: {...real.due, next_hour: null, next_minute: 4}, paused: [{biz_type: 'paused.one', until: null, due: 2000, is_exact: false}, {biz_type: 'to.pause', until: null, due: 1, is_exact: true}, {biz_type: 'to.wait', until: null, due: 0, is_exact: true}]}}));
   await visit(page, node.url);
 
   const panel = (name) => page.getByRole('region', {name, exact: true});
@@ -57,8 +57,11 @@ export async function TheOverviewShowsTheNumbersThatItGets(stand) {
   const tile = page.locator('.tile', {hasText: 'Done 15 min'});
   assert.deepEqual((await tile.locator('dd').allInnerTexts()).map(words), ['12.3 /s', '4.6 /s created']);
 
+  const nextHour = page.locator('.tile', {hasText: 'Due in the next hour'});
+  assert.deepEqual((await nextHour.locator('dd').allInnerTexts()).map(words), ['–', 'not counted yet; 4 in the next minute']);
+  assert.deepEqual((await panel('Paused types').locator('li').allInnerTexts()).map(words), ['paused.one until it is resumed; more than 2,000 due jobs wait for it.', 'to.pause until it is resumed; 1 due job waits for it.', 'to.wait until it is resumed; no job is due yet.']);
   const types = panel('Types that need attention first').locator('tbody tr');
-  assert.deepEqual((await types.allInnerTexts()).map(words), ['order.unpaid waits for its rate 1,234 1 min 1.5 s target 1.0 s 7', 'paused.one paused 3 1 min – 0 –', 'mail.remind 0 20 ms target 250 ms 0']);
+  assert.deepEqual((await types.allInnerTexts()).map(words), ['order.unpaid waits for its rate more than 2,000 1 min 1.5 s target 1.0 s 7 31 retried', 'paused.one paused 3 1 min – 0 –', 'mail.remind 0 20 ms target 250 ms 0']);
   assert.deepEqual(await types.locator('svg').evaluateAll((all) => all.map((each) => each.getAttribute('aria-label'))), ['Done by hour in two days: 37', 'Done by hour in two days: 3']);
   assert.deepEqual(await types.locator('.is-bad').allInnerTexts(), ['1.5 s']);
   assert.equal(await types.getByRole('link', {name: '7', exact: true}).getAttribute('href'), '?screen=dead&type=order.unpaid');

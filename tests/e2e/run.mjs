@@ -4,12 +4,13 @@ import * as actions from './actions_test.mjs';
 import * as bulk from './bulk_test.mjs';
 import * as databases from './databases_test.mjs';
 import * as looks from './looks_test.mjs';
+import * as many from './many_test.mjs';
 import * as overview from './overview_test.mjs';
 import * as screens from './screens_test.mjs';
 import * as trouble from './trouble_test.mjs';
 
 const only = new RegExp(process.env.TOCSIN_BROWSER_FILTER || '');
-const tests = Object.entries({...looks, ...overview, ...screens, ...actions, ...bulk, ...databases, ...trouble}).filter(([name, test]) => /^[A-Z]/.test(name) && only.test(name));
+const tests = Object.entries({...looks, ...overview, ...screens, ...actions, ...bulk, ...databases, ...many, ...trouble}).filter(([name, test]) => /^[A-Z]/.test(name) && only.test(name));
 const stand = new Stand();
 let failed = 0;
 console.log(`[==========] Running ${tests.length} tests`);

@@ -1,18 +1,19 @@
 // What the page shows when something else is wrong: the token, the node, the database.
 import assert from 'node:assert/strict';
 import {eventually, kTokens, openPage} from './stand.mjs';
-import {busy, findings, isTooWide, visit} from './looks_test.mjs';
+import {busy, findings, findingsInBoth, isTooWide, visit} from './looks_test.mjs';
 
 export async function AsksForATokenOnceAndKeepsItInTheTab(stand) {
   await busy(stand);
   const node = await stand.node({tokens: kTokens});
   const page = await openPage(stand, {mayRefuse: true});
   await page.goto(node.url + '?screen=jobs');
-  assert.deepEqual(await findings(page), []);
+  await page.locator('input[type=password]').waitFor();
+  assert.deepEqual(await findingsInBoth(page), []);
   await page.locator('input[type=password]').fill('not-the-right-token');
   await page.getByRole('button', {name: 'Use it'}).click();
   await page.getByText('The token was refused').waitFor();
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findingsInBoth(page), []);
   await page.locator('input[type=password]').fill(kTokens.viewer);
   await page.getByRole('button', {name: 'Use it'}).click();
   await page.locator('tbody tr').first().waitFor();
@@ -38,6 +39,20 @@ export async function AnExpiredTokenIsAskedForAgain(stand) {
   await page.end();
 }
 
+export async function SigningOutForgetsTheToken(stand) {
+  await busy(stand);
+  const node = await stand.node({tokens: kTokens});
+  const page = await openPage(stand, {token: kTokens.viewer, mayRefuse: true});
+  await visit(page, node.url + '?screen=jobs');
+  await page.locator('tbody tr').first().waitFor();
+  await page.getByRole('button', {name: 'Sign out viewer-name (viewer)'}).click();
+  await page.getByRole('heading', {level: 1, name: 'Token'}).waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.getItem('tocsin.token')), null);
+  assert.equal(await page.locator('tbody tr').count() + await page.getByRole('button', {name: /Sign out/}).count(), 0);
+  assert.deepEqual(await findingsInBoth(page), []);
+  await page.end();
+}
+
 export async function ANodeThatDiesLeavesWhatWasShown(stand) {
   const node = await stand.node();
   await busy(stand);
@@ -48,7 +63,7 @@ export async function ANodeThatDiesLeavesWhatWasShown(stand) {
   await node.kill();
   await page.getByText('Connection lost.').waitFor();
   assert.equal(await page.locator('tbody tr').count(), rows);
-  assert.deepEqual(await findings(page), []);
+  assert.deepEqual(await findingsInBoth(page), []);
   await node.start();
   await page.getByText('Connection lost.').waitFor({state: 'hidden'});
   await page.end();

@@ -138,6 +138,23 @@ TEST_F(Bulks, OneThatWaitsForItsTurnIsStoppedAtOnce) {
   EXPECT_EQ(wait_for(id)["state"], "stopped");
 }
 
+TEST_F(Bulks, AnotherNodeFinishesWhatAKilledNodeBegan) {
+  put_noop();
+  create_jobs("noop", 600);
+  NodeProcess other(database.url());
+  const Reply started =
+      other.rest().post("/v1/bulk", {{"action", "cancel"}, {"filter", {{"biz_type", "noop"}}}, {"rate_per_s", 100}});
+  ASSERT_EQ(started.status, 202) << started.text;
+  const std::string id = started.body["bulk_id"];
+  ASSERT_TRUE(eventually([&] { return rest().get("/v1/bulk/" + id).body["changed"] > 0; }));
+  other.kill();
+  EXPECT_LT(count("cancelled"), 600) << "it was killed in the middle";
+  const Json ended = wait_for(id);
+  EXPECT_EQ(ended["state"], "done");
+  EXPECT_EQ(ended["changed"], 600);
+  EXPECT_EQ(count("cancelled"), 600);
+}
+
 class AuditedNode : public ::testing::Test {
  protected:
   static std::string tokens() {
@@ -161,7 +178,7 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
     ASSERT_EQ(bulk.status, 202);
     ASSERT_TRUE(eventually(
         [&] { return shop.get("/v1/bulk/" + bulk.body["bulk_id"].get<std::string>()).body["state"] == "done"; }));
-    ASSERT_EQ(olga.post("/v1/types/noop/pause").status, 200);
+    ASSERT_EQ(olga.post("/v1/types/noop/pause", {{"reason", "the shop moves"}}).status, 200);
     EXPECT_EQ(shop.get("/v1/me").body, Json({{"name", "shop"}, {"role", "producer"}}));
     EXPECT_EQ(node.stop(), 0);
   }  // the node writes what it holds when it ends
@@ -176,6 +193,7 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
   EXPECT_STREQ(rows[1]["role"].c_str(), "admin");
   EXPECT_STREQ(rows[1]["target"].c_str(), "noop");
   EXPECT_STREQ(rows[1]["address"].c_str(), "127.0.0.1");
+  EXPECT_STREQ(rows[1]["reason"].c_str(), "the shop moves");
   EXPECT_STREQ(rows[2]["action"].c_str(), "putType");
   EXPECT_STREQ(rows[3]["action"].c_str(), "startBulk");
   EXPECT_EQ(rows[3]["matched"].as<int>(), 3);

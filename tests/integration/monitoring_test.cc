@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "integration/live_node.h"
+#include "integration/outbox.h"
 #include "support/process.h"
 #include "support/server.h"
 
@@ -65,7 +66,10 @@ bool has_label(const std::string& metrics, const std::string& selector) {
 }
 
 TEST_F(Monitoring, EveryMetricAndLabelThatIsNamedExists) {
-  put_type("order.unpaid", {{"handler", receiver.handler()}, {"slo", {{"lateness_ms", 60'000}, {"share", 0.9}}}});
+  put_type("order.unpaid",
+           {{"handler", receiver.handler()}, {"slo", {{"lateness_ms", 60'000}, {"share", 0.9}}}, {"max_running", 10}});
+  put_noop("paused");
+  ASSERT_EQ(rest().post("/v1/types/paused/pause").status, 200);
   ASSERT_TRUE(becomes(create("order.unpaid", 0), "done"));
   const std::string queries = file_text(docs_folder() / "monitoring/tocsin.rules.yml") +
                               file_text(docs_folder() / "monitoring/grafana-prometheus.json");
@@ -80,6 +84,17 @@ TEST_F(Monitoring, EveryMetricAndLabelThatIsNamedExists) {
       return condition();
     });
   };
+  {
+    TestDatabase a{0}, b{0};
+    const OutboxDatabases two({a.url(), b.url()});  // a sole database needs no outbox
+    const auto node_of_two = two.node();
+    const std::string with_outbox = node_of_two->rest().get("/metrics").text;
+    EXPECT_EQ(std::erase_if(named,
+                            [&](const std::string& name) {
+                              return name.starts_with("tocsin_outbox_") && has_metric(with_outbox, name);
+                            }),
+              2U);
+  }
   const std::string of_failures = "tocsin_stage_errors_total";
   EXPECT_EQ(named.erase(of_failures), 1U);
   for (const std::string& name : named) EXPECT_TRUE(appears([&] { return has_metric(metrics, name); })) << name;

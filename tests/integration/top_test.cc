@@ -111,6 +111,16 @@ TEST_F(Top, IsDrawnAgainSurvivesItsNodeAndEndsWithQ) {
   EXPECT_EQ(top.exit_code(), 0);
 }
 
+TEST_F(Top, MarksACountThatEndedAtItsCap) {
+  put_noop();
+  ASSERT_EQ(rest().post("/v1/types/noop/pause").status, 200);
+  database.query("SELECT tocsin.create_job('noop', 'o-' || i, now()) FROM generate_series(1, 2001) i");
+  const Ran top = run_tocsin({"top", "--once", "--url", "http://127.0.0.1:" + std::to_string(node().port())});
+  EXPECT_NE(top.out.find("due       now 2000+ "), std::string::npos) << top.out;
+  EXPECT_NE(top.out.find(" 2000+ "), std::string::npos) << top.out;
+  EXPECT_NE(top.out.find("noop"), std::string::npos) << top.out;
+}
+
 TEST_F(Top, KeepsItsFirstLinesOnALowTerminal) {
   for (int i = 0; i < 9; ++i) put_noop("type-" + std::to_string(i));
   const std::string url = "http://127.0.0.1:" + std::to_string(node().port());

@@ -1,9 +1,8 @@
 // What is coming, by hour and by day; every field leads to its jobs.
 import {html, useMemo} from '../vendor/preact.js';
 import {away, clock, dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
-import {useGet} from '../rest.js';
 import {go, link, useShared} from '../state.js';
-import {capacityOf, useCapacity, useHorizon} from '../reports.js';
+import {TypeSelect, capacityOf, useCapacity, useHorizon} from '../reports.js';
 import {Csv} from '../csv.js';
 import {Field, Missed, Missing, Panel, Stale, Title} from '../ui.js';
 
@@ -97,10 +96,7 @@ function Days({type, capacity}) {
 
 export function Calendar() {
   const type = useShared().query.get('type') || '';
-  const types = useGet('v1/types?limit=1000', {every: 12});
   const capacity = useCapacity(type);
-  const names = ((types.data && types.data.items) || []).map((each) => each.name);
-  if (type && !names.includes(type)) names.push(type);
-  return html`<${Title} text="Calendar"><span class="grow"></span><${Field} label="Type"><select value=${type} onChange=${(e) => go(link('calendar', {type: e.target.value}))}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//><//>
+  return html`<${Title} text="Calendar"><span class="grow"></span><${Field} label="Type"><${TypeSelect} value=${type} onChange=${(name) => go(link('calendar', {type: name}))} /><//><//>
     <${Hours} type=${type} capacity=${capacity} /><${Days} type=${type} capacity=${capacity} />`;
 }

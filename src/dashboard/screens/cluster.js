@@ -6,6 +6,7 @@ import {link} from '../state.js';
 import {isFine, remedy} from './overview.js';
 import {Badge, Count, Foreign, Good, Missed, Missing, Panel, Stale, Table, TableCsv, Time, Title} from '../ui.js';
 
+const kShardPages = 5; // of 1,000: an installation has 1,024 at most
 const kStale = 10_000; // ms since the last scan: longer than any interval between two
 
 const css = (node, index) => `n${((index.get(node) || 1) - 1) % 8}`;
@@ -117,7 +118,7 @@ function Audit() {
 }
 
 export function Cluster() {
-  const nodes = useGet('v1/nodes?limit=1000'), shards = useGet('v1/shards?limit=1000'), ready = useGet('readyz'), peers = useGet('v1/endpoints?limit=200');
+  const nodes = useGet('v1/nodes?limit=1000'), shards = useGet('v1/shards?limit=1000', {pages: kShardPages}), ready = useGet('readyz'), peers = useGet('v1/endpoints?limit=1000');
   const index = useMemo(() => new Map(((nodes.data && nodes.data.items) || []).map((n) => n.node).sort().map((name, i) => [name, i + 1])), [nodes.data]);
   return html`<${Title} text="Cluster" />
     <div class="columns"><div class="column"><${Panel} title="Nodes"><${Nodes} nodes=${nodes} index=${index} /><//><${Panel} title="Databases"><${Databases} shards=${shards} ready=${ready} /><//></div>

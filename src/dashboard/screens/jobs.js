@@ -4,6 +4,7 @@ import {fromInput, length, number, toInput, zoneName} from '../format.js';
 import {call, query, useGet} from '../rest.js';
 import {go, link, may, useShared} from '../state.js';
 import {BulkDialog} from '../bulk.js';
+import {TypeSelect} from '../reports.js';
 import {Empty, Field, Foreign, JobLink, Missed, Missing, Panel, Problem, Stale, Status, Table, Time, Title, TypeLink, useAction} from '../ui.js';
 
 const kStatuses = ['pending', 'running', 'done', 'cancelled', 'dead'];
@@ -20,7 +21,6 @@ const kRanges = [
 ];
 
 function Search({filters}) {
-  const types = useGet('v1/types?limit=1000', {every: 12});
   const [form, setForm] = useState(filters);
   const [range, setRange] = useState('any');
   const key = JSON.stringify(filters);
@@ -36,12 +36,10 @@ function Search({filters}) {
     const id = /^\s*id:\s*(\d+)\s*$/.exec(form.biz_id || '');
     go(id ? link('job', {id: id[1]}) : link('jobs', form));
   };
-  const names = ((types.data && types.data.items) || []).map((type) => type.name);
-  if (form.biz_type && !names.includes(form.biz_type)) names.push(form.biz_type);
   const isOwn = Boolean(form.from || form.to || range === 'own');
   return html`<form class="form" role="search" onSubmit=${search}>
     <${Field} label="Business key, or id: and a job id" wide><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="order-42" value=${form.biz_id || ''} onInput=${set('biz_id')} /><//>
-    <${Field} label="Type"><select value=${form.biz_type || ''} onChange=${set('biz_type')}><option value="">all</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
+    <${Field} label="Type"><${TypeSelect} value=${form.biz_type || ''} onChange=${(name) => setForm({...form, biz_type: name})} /><//>
     <${Field} label="State"><select value=${form.status || ''} onChange=${set('status')}><option value="">all</option>${kStatuses.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
     <${Field} label="Deadline"><select value=${isOwn && range === 'any' ? 'own' : range} onChange=${choose}>${kRanges.map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select><//>
     ${isOwn && html`<${Field} label=${`Due from (${zoneName()})`}><input type="datetime-local" step="1" value=${toInput(form.from)} onInput=${setTime('from')} /><//>

@@ -1,11 +1,11 @@
 // Is everything going to fire on time, and if not, what helps?
 import {html, useMemo, useState} from '../vendor/preact.js';
 import {Bars, Lines, Spark} from '../charts.js';
-import {away, capped, inZone, length, moment, number, roughly, short, zoneName} from '../format.js';
+import {away, capped, inZone, length, moment, number, roughly, sentenceCase, short, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
 import {link, useShared} from '../state.js';
 import {Count, Empty, Missed, Missing, Panel, Segments, Stale, Table, Tiles, Title, TypeLink, Verdict} from '../ui.js';
-import {capacityOf, courses, seriesOf, useCapacity, useHorizon, useHours} from '../reports.js';
+import {capacityOf, courses, seriesOf, useByType, useCapacity, useHorizon, useHours} from '../reports.js';
 
 // What an operator does about a failing check or a warning, by its words.
 const kRemedies = [
@@ -59,9 +59,9 @@ function verdict({overview, ready, shared, found}) {
 
 function Horizon() {
   const [width, setWidth] = useState('hour');
-  const {answer, items, names, countedAt} = useHorizon(width, '');
+  const {answer, items, names, countedAt, isCut} = useHorizon(width, '');
   const capacity = useCapacity();
-  return html`<${Panel} title="Horizon: what is due when" note=${countedAt ? `counted ${away(countedAt)}` : ' '} actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
+  return html`<${Panel} title="Horizon: what is due when" note=${countedAt ? `counted ${away(countedAt)}${isCut ? '; the far end is left out: too many types' : ''}` : ' '} actions=${html`<${Segments} label="Width" value=${width} onChange=${setWidth}
       options=${[['minute', '2 hours'], ['hour', '7 days'], ['day', '90 days']]} />`}>
     ${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" tall />` : html`<${Stale} answer=${answer} />
       ${items.length === 0 ? html`<p class="reading tall">Nothing is due in this time, as far as it has been counted.</p>` :
@@ -78,8 +78,9 @@ export function Charts({hours, target, isOfAll}) {
   }, [hours.data, target]);
   const body = (chart) => (!hours.data ? html`<${Missing} answer=${hours} what="The report by hour" tall />` :
     times.length < 2 ? html`<p class="reading tall">A line begins when two hours of history are there.</p>` : chart);
-  return html`<${Panel} title="Lateness of first starts" note=${`by hour, two days${isOfAll ? ', slowest type' : ''}`}><div key="late">${body(html`<${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog />`)}</div><//>
-    <${Panel} title="Throughput" note="by hour, two days"><div key="jobs">${body(html`<${Lines} caption="Jobs by hour" times=${times} series=${throughput} unit="jobs" />`)}</div><//>`;
+  const span = hours.isCut ? `${hours.span}: too many types for more` : 'two days';
+  return html`<${Panel} title="Lateness of first starts" note=${`by hour, ${span}${isOfAll ? ', slowest type' : ''}`}><div key="late">${body(html`<${Lines} caption="Lateness by hour" times=${times} series=${lateness} unit="ms" isLog />`)}</div><//>
+    <${Panel} title="Throughput" note=${`by hour, ${span}`}><div key="jobs">${body(html`<${Lines} caption="Jobs by hour" times=${times} series=${throughput} unit="jobs" />`)}</div><//>`;
 }
 
 function Worst({overview, hours}) {
@@ -88,10 +89,10 @@ function Worst({overview, hours}) {
   const paused = new Set(overview.data.paused.map((each) => each.biz_type));
   return html`<${Table} caption="Types that need attention first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
     {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} />${r.due > 0 && html`<span class="sub">${paused.has(r.biz_type) ? 'paused' : r.waits_for ? `waits for ${kWaits[r.waits_for] || r.waits_for}` : ''}</span>`}`},
-    {label: 'Overdue', isNumber: true, holds: 'length', cell: (r) => html`<${Count} n=${r.due} />${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
+    {label: 'Overdue', isNumber: true, holds: 'length', cell: (r) => html`${r.is_due_exact === false ? capped(r.due, false) : html`<${Count} n=${r.due} />`}${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
     {label: 'p99', isNumber: true, holds: 'length', cell: (r) => html`<span class=${r.target_ms !== null && r.p99_ms > r.target_ms ? 'is-bad' : ''}>${length(r.p99_ms)}</span>${r.target_ms !== null && html`<span class="sub">target ${length(r.target_ms)}</span>`}`},
-    {label: 'Died', isNumber: true, cell: (r) => (r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`)},
-    {label: '2 days', isNumber: true, cell: (r) => html`<${Spark} values=${course.get(r.biz_type)?.done} text=${`Done by hour in two days: ${number(course.get(r.biz_type)?.sum ?? 0)}`} />`},
+    {label: 'Died', isNumber: true, cell: (r) => html`${r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`}${r.retried > 0 && html`<span class="sub">${number(r.retried)} retried</span>`}`},
+    {label: hours.isCut ? sentenceCase(hours.span) : '2 days', isNumber: true, cell: (r) => html`<${Spark} values=${course.get(r.biz_type)?.done} text=${`Done by hour in ${hours.isCut ? hours.span : 'two days'}: ${number(course.get(r.biz_type)?.sum ?? 0)}`} />`},
   ]} />`;
 }
 
@@ -101,7 +102,7 @@ const tiles = (data) => {
   const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
   return [
     [html`Lateness p99 ${kRecent}`, late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
-    ['Due in the next hour', due ? short(due.next_hour ?? 0) : '–', due ? `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
+    ['Due in the next hour', due ? short(due.next_hour) : '–', due ? `${due.next_hour === null ? 'not counted yet; ' : ''}${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
     ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', due && due.is_now_exact === false ? 'and more past their time' : 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
     [html`Done ${kRecent}`, data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
@@ -112,7 +113,7 @@ const tiles = (data) => {
 function Paused({overview}) {
   const rows = (overview && overview.paused) || [];
   if (rows.length === 0) return null;
-  return html`<${Panel} title="Paused types"><ul class="list">${rows.map((each) => html`<li><${TypeLink} name=${each.biz_type} /> <span class="muted">${each.until ? `until ${moment(each.until)} ${zoneName()}` : 'until it is resumed'}; its jobs wait.</span></li>`)}</ul><//>`;
+  return html`<${Panel} title="Paused types"><ul class="list">${rows.map((each) => html`<li><${TypeLink} name=${each.biz_type} /> <span class="muted">${each.until ? `until ${moment(each.until)} ${zoneName()}` : 'until it is resumed'}; ${each.due > 0 ? `${capped(each.due, each.is_exact)} due ${each.due === 1 ? 'job waits' : 'jobs wait'} for it` : 'no job is due yet'}.</span></li>`)}</ul><//>`;
 }
 
 const Warnings = ({texts}) => texts.length > 0 && html`<${Panel} title="Warnings"><ul class="list">${texts.map(([text, help]) =>
@@ -120,7 +121,7 @@ const Warnings = ({texts}) => texts.length > 0 && html`<${Panel} title="Warnings
 
 export function Overview() {
   const shared = useShared();
-  const overview = useGet('v1/overview'), ready = useGet('readyz'), slo = useGet('v1/reports/slo', {every: 12});
+  const overview = useGet('v1/overview'), ready = useGet('readyz'), slo = useByType('slo', 12);
   const hours = useHours(48);
   const found = troubles(ready.data, overview.data);
   const warnings = ((overview.data && overview.data.warnings) || []).map((each) => [each.text, remedy(each.text) || isToRemedy(each.remedy)]);

@@ -1,9 +1,10 @@
 // Every report of the REST interface as a table, and as a file.
-import {html, useState} from '../vendor/preact.js';
+import {html, useEffect, useState} from '../vendor/preact.js';
 import {length, moment, number, percent, zoneName} from '../format.js';
 import {call, curl, query, useGet} from '../rest.js';
 import {go, link, state, useShared} from '../state.js';
 import {download} from '../csv.js';
+import {TypeSelect} from '../reports.js';
 import {Count, Curl, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Stale, Table, Title, TypeLink, useAction} from '../ui.js';
 
 // Title, contents, and whether it has a range of time.
@@ -48,12 +49,16 @@ export function Reports() {
   const asked = {type, from: hasRange ? new Date(hour - kRanges[range][1] * 86_400_000).toISOString() : '', tz: zone};
   const path = `v1/reports/${name}`;
   const answer = useGet(path + query({...asked, cursor, limit: '100'}), {every: 6});
-  const types = useGet('v1/types?limit=1000', {every: 12});
   const action = useAction();
   const [progress, setProgress] = useState(0);
   const items = (answer.data && answer.data.items) || [];
   const names = items.length > 0 ? Object.keys(items[0]) : [];
+  // A cursor belongs to one range, type and zone: when one of them has changed, the first page is the one to show.
+  const isPastPage = Boolean(answer.error && answer.error.problem && answer.error.problem.field === 'cursor');
   const to = (changes) => link('reports', {report: name === 'day' ? '' : name, type, range: range === 'week' ? '' : range, ...changes});
+  useEffect(() => {
+    if (isPastPage) go(to({}), {replace: true});
+  }, [isPastPage]);
   const save = () => action.run(async () => {
     const all = [];
     let next = '';
@@ -71,7 +76,7 @@ export function Reports() {
   return html`<${Title} text="Reports" />
     <${Panel} label="Which report"><div class="form">
       <${Field} label="Report"><select value=${name} onChange=${(e) => go(to({report: e.target.value}))}>${Object.entries(kReports).map(([key, [text]]) => html`<option value=${key}>${text}</option>`)}</select><//>
-      <${Field} label="Type"><select value=${type} onChange=${(e) => go(to({type: e.target.value}))}><option value="">all</option>${((types.data && types.data.items) || []).map((each) => html`<option value=${each.name}>${each.name}</option>`)}</select><//>
+      <${Field} label="Type"><${TypeSelect} value=${type} onChange=${(chosen) => go(to({type: chosen}))} /><//>
       ${hasRange && html`<${Field} label="Last"><select value=${range} onChange=${(e) => go(to({range: e.target.value}))}>${Object.entries(kRanges).map(([key, [text]]) => html`<option value=${key}>${text}</option>`)}</select><//>`}
       <button disabled=${action.isBusy || items.length === 0} onClick=${save}>${action.isBusy ? `Reading${progress ? ` ${number(progress)}` : ''}…` : 'Download CSV'}</button></div><${Problem} text=${action.problem} /><//>
     <${Stale} answer=${answer} /><${Missed} data=${answer.data} />

@@ -1,11 +1,11 @@
 // The kinds of timeout: what they hold, how they do, and their settings.
 import {html, useMemo, useState} from '../vendor/preact.js';
 import {Bars, Spark} from '../charts.js';
-import {capped, fromInput, length, moment, number, percent, plusDays, roughly, short, startOfDay, toInput, zoneName} from '../format.js';
+import {capped, fromInput, length, moment, number, percent, plusDays, roughly, sentenceCase, short, startOfDay, toInput, zoneName} from '../format.js';
 import {call, curl, useGet} from '../rest.js';
 import {link, may, useShared} from '../state.js';
 import {Badge, Count, Curl, Dialog, Empty, Field, Foreign, Good, JobLink, Missed, Missing, Panel, Problem, Segments, Stale, Table, TableCsv, Tiles, Title, TypeLink, Verdict, useAction} from '../ui.js';
-import {capacityOf, courses, useCapacity, useHorizon, useHours} from '../reports.js';
+import {capacityOf, courses, useByType, useCapacity, useHorizon, useHours, useTypes} from '../reports.js';
 import {Charts} from './overview.js';
 
 const kHours = 24;
@@ -19,20 +19,23 @@ const isLate = (p99, type) => type.slo && p99 > type.slo.lateness_ms;
 const P99 = ({p99, type}) => html`<span class=${isLate(p99, type) ? 'is-bad' : ''}>${length(p99)}</span>${type.slo && html`<span class="sub">of ${length(type.slo.lateness_ms)}</span>`}`;
 
 function useRows() {
-  const types = useGet('v1/types?limit=1000', {every: 2}), stats = useGet('v1/stats'), slo = useGet('v1/reports/slo', {every: 12});
-  const backlog = useGet('v1/reports/backlog', {every: 2}), hours = useHours(kHours), recent = useGet('v1/reports/recent', {every: 2});
+  const types = useTypes(2), stats = useGet('v1/stats'), slo = useByType('slo', 12);
+  const backlog = useByType('backlog', 2), hours = useHours(kHours), recent = useByType('recent', 2);
   const rows = useMemo(() => {
     const by = (data) => new Map(((data && data.items) || []).map((row) => [row.biz_type, row]));
     const counts = by(stats.data), met = by(slo.data), due = by(backlog.data), late = by(recent.data), course = courses(hours.data, kHours);
     return ((types.data && types.data.items) || []).map((type) => ({type, counts: counts.get(type.name) || {}, slo: met.get(type.name), due: due.get(type.name), recent: late.get(type.name), course: course.get(type.name)}));
   }, [types.data, stats.data, slo.data, backlog.data, hours.data, recent.data]);
-  return {types, stats, rows};
+  return {types, stats, rows, hours};
 }
 
 function target(type) {
   const h = type.handler;
   return h.url ? h.url.replace(/^(https?:\/\/[^/]*).*/, '$1') : h.function || h.topic || h.exchange || '';
 }
+
+/** Jobs of noop finish as they start: none of them runs, so max_running has no effect. */
+const hasRuns = (type) => type.handler.kind !== 'noop';
 
 /** What stands below the number of running jobs: only jobs with a valid lease count for max_running. */
 const ofLimit = (running, most) => `of ${number(most)}${running > most ? `, ${number(running - most)} or more with an ended lease` : ''}`;
@@ -43,7 +46,7 @@ const kColumns = [
   {label: 'Overdue', isNumber: true, holds: 'length', cell: (r) => (r.due ? html`${r.due.is_exact === false ? capped(r.due.due, false) : html`<${Count} n=${r.due.due} />`}${r.due.due > 0 && html`<span class="sub">${roughly(r.due.oldest_age_ms)}</span>`}` : '–'), csv: (r) => r.due?.due},
   {label: 'Dead', isNumber: true, cell: (r) => (r.counts.dead ? html`<a class="is-bad" href=${link('dead', {type: r.type.name})}>${number(r.counts.dead)}</a>` : html`<${Count} n=${r.counts.dead} />`), csv: (r) => r.counts.dead},
   {label: 'Pending', isNumber: true, cell: (r) => html`<a href=${link('jobs', {biz_type: r.type.name, status: 'pending'})}>${number(r.counts.pending)}</a>`, csv: (r) => r.counts.pending},
-  {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && html`<span class="sub">${ofLimit(r.counts.running, r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
+  {label: 'Running', isNumber: true, cell: (r) => html`<${Count} n=${r.counts.running} />${r.type.max_running && hasRuns(r.type) && html`<span class="sub">${ofLimit(r.counts.running, r.type.max_running)}</span>`}`, csv: (r) => r.counts.running},
   {label: 'Rate limit', isNumber: true, cell: (r) => (r.type.rate_per_s ? `${number(r.type.rate_per_s)} /s` : html`<span class="zero">none</span>`), csv: (r) => r.type.rate_per_s},
   {label: 'Done, 24 h', isNumber: true, cell: (r) => html`<${Count} n=${r.course?.sum} />`, csv: (r) => r.course?.sum ?? 0},
   {label: 'By hour', isNumber: true, cell: (r) => html`<${Spark} values=${r.course?.done} text=${`${r.type.name}: done by hour in 24 h`} />`},
@@ -52,6 +55,7 @@ const kColumns = [
 ];
 
 const kMany = 12; // types: from there on they are searched and put in order
+const kMostRows = 1000; // of the table: a browser draws no more in a moment
 const urgency = (r) => [r.due?.due > 0 && !r.type.paused ? Number(r.due.oldest_age_ms) : 0, isLate(r.recent?.p99_ms, r.type) || r.slo?.is_met === false ? 1 : 0, r.counts.dead || 0];
 const byUrgency = (a, b) => {
   const first = urgency(a), second = urgency(b), i = first.findIndex((n, at) => n !== second[at]);
@@ -59,7 +63,7 @@ const byUrgency = (a, b) => {
 };
 
 function All() {
-  const {types, stats, rows} = useRows();
+  const {types, stats, rows, hours} = useRows();
   const [text, setText] = useState('');
   const [order, setOrder] = useState('name');
   if (!types.data) return html`<${Panel} title="Types"><${Missing} answer=${types} what="The list of types" tall /><//>`;
@@ -68,10 +72,13 @@ function All() {
       There is no type yet. A type says what happens at the deadline, how often it is tried, and how late it may be:<//><//>`;
   const found = rows.filter((r) => r.type.name.toLowerCase().includes(text.trim().toLowerCase()));
   const shown = order === 'name' ? found : [...found].sort(byUrgency);
+  const all = `${types.data.next_cursor ? 'the first ' : ''}${number(rows.length)} types`;
+  const title = shown.length > kMostRows ? `The first ${number(kMostRows)} of ${shown.length < rows.length ? `${number(shown.length)} of ` : ''}${all}` :
+    shown.length < rows.length ? `${number(shown.length)} of ${all}` : sentenceCase(all);
   return html`<${Stale} answer=${types} /><${Missed} data=${stats.data} />
-    <${Panel} title=${shown.length < rows.length ? `${shown.length} of ${rows.length} types` : `${rows.length} types`} note="p99: of first starts in the last 10 to 25 minutes" actions=${html`${rows.length > kMany && html`<input class="small" type="search" aria-label="Find a type" placeholder="Find a type" value=${text} onInput=${(e) => setText(e.target.value)} />
+    <${Panel} title=${title} note=${`p99: of first starts in the last 10 to 25 minutes${hours.isCut ? `; done: of ${hours.span}` : ''}`} actions=${html`${rows.length > kMany && html`<input class="small" type="search" aria-label="Find a type" placeholder="Find a type" value=${text} onInput=${(e) => setText(e.target.value)} />
       <${Segments} label="Order" value=${order} onChange=${setOrder} options=${[['name', 'By name'], ['urgency', 'Most urgent']]} />`}<${TableCsv} name="Types" columns=${kColumns} rows=${shown} />`}>
-    ${shown.length === 0 ? html`<p class="muted">No type has this in its name.</p>` : html`<${Table} caption="Types" rows=${shown} rowKey=${(r) => r.type.name} columns=${kColumns.filter((c) => c.cell)} />`}<//>`;
+    ${shown.length === 0 ? html`<p class="muted">No type has this in its name.</p>` : html`<${Table} caption="Types" rows=${shown.slice(0, kMostRows)} rowKey=${(r) => r.type.name} columns=${kColumns.filter((c) => c.cell)} />`}<//>`;
 }
 
 // Usual ends of a pause.
@@ -83,8 +90,9 @@ function presets() {
 
 function PauseDialog({name, onClose, reload}) {
   const [until, setUntil] = useState('');
+  const [reason, setReason] = useState('');
   const action = useAction();
-  const body = until ? {until: fromInput(until)} : undefined;
+  const body = until || reason ? {...(until && {until: fromInput(until)}), ...(reason && {reason})} : undefined;
   const pause = async () => {
     if (await action.run(() => call('POST', path(name, 'pause'), body), `${name} is paused.`)) {
       reload();
@@ -96,6 +104,7 @@ function PauseDialog({name, onClose, reload}) {
     <${Field} label=${`Until (${zoneName()}); empty: until it is resumed`}><input type="datetime-local" step="1" value=${until} onInput=${(e) => setUntil(e.target.value)} /><//>
     <div class="buttons">${presets().map(([text, at]) => html`<button class="small" onClick=${() => setUntil(toInput(at.toISOString()))}>${text}</button>`)}
       <button class="small" onClick=${() => setUntil('')}>until it is resumed</button></div>
+    <${Field} label="Reason, for the audit log"><input value=${reason} maxlength="200" onInput=${(e) => setReason(e.target.value)} /><//>
     <${Problem} text=${action.problem} />
     <div class="buttons"><button class="primary" disabled=${action.isBusy} onClick=${pause}>Pause</button><button onClick=${onClose}>Not now</button></div>
     <${Curl} text=${curl('POST', path(name, 'pause'), body)} /><//>`;
@@ -165,7 +174,7 @@ function LimitsDialog({type, onClose, reload}) {
   const isSame = String(form.max_running) === String(before.max_running) && String(form.rate_per_s) === String(before.rate_per_s);
   return html`<${Dialog} title=${`Limits of ${type.name}`} onClose=${onClose}>
     <p>They hold for all nodes together. Empty means no limit. What runs now is not touched.</p>
-    <div class="form"><${Field} label="Running at once (max_running)"><input type="number" min="1" value=${form.max_running} onInput=${set('max_running')} /><//>
+    <div class="form">${hasRuns(type) && html`<${Field} label="Running at once (max_running)"><input type="number" min="1" value=${form.max_running} onInput=${set('max_running')} /><//>`}
       <${Field} label="Starts per second (rate_per_s)"><input type="number" min="0" step="any" value=${form.rate_per_s} onInput=${set('rate_per_s')} /><//></div>
     <${Problem} text=${action.problem} />
     <div class="buttons"><button class="primary" disabled=${isSame || action.isBusy} onClick=${save}>Set the limits</button><button onClick=${onClose}>Not now</button></div><//>`;
@@ -197,7 +206,7 @@ function Settings({type}) {
     ['Time to run', length(type.ttr_ms)],
     ['Attempts', html`${number(type.max_attempts)}${b.delays_ms ? `, after ${b.delays_ms.map(length).join(', ')}` : b.base_ms ? `, pauses from ${length(b.base_ms)} up to ${length(b.max_ms)}` : ''}`],
     ['Target', slo ? `${percent(slo.share, 2)} within ${length(slo.lateness_ms)}` : 'none'],
-    ['Running at once', type.max_running ? `at most ${number(type.max_running)}` : 'no limit'],
+    ...(hasRuns(type) ? [['Running at once', type.max_running ? `at most ${number(type.max_running)}` : 'no limit']] : []),
     ['Rate', type.rate_per_s ? `at most ${number(type.rate_per_s)} per second` : 'no limit'],
     ['After an outage', html`${catchUp.drop_older_than_ms ? `drops what is older than ${length(catchUp.drop_older_than_ms)}` : 'runs everything'}${catchUp.rate_per_s ? `, ${number(catchUp.rate_per_s)} per second` : ''}`],
     ['Changed', html`${moment(type.gmt_modified)} ${zoneName()}`],
@@ -212,30 +221,33 @@ const kRest = {
   consumers: ['No consumer asks for its jobs, or not fast enough.', 'Start consumers, or more of them.'],
   workers: ['Its handler does not take jobs as fast as they come due.', 'See the errors and durations of its latest jobs.'],
 };
-const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
 const kBehind = 5000; // ms: what has been due for less is about to start
+const kManyRetries = 10; // in the last minutes, as in the verdict of the overview: fewer are no reason for alarm
 
 /** What is wrong with a type, and what helps. */
-function state(type, counts, due, slo, p99, endpoint) {
-  const points = [], waiting = due ? Number(due.due) : 0;
+function state(type, counts, due, slo, recent, endpoint) {
+  const points = [], waiting = due ? Number(due.due) : 0, p99 = recent?.p99_ms ?? null;
+  const isFailing = recent && recent.retried >= kManyRetries && recent.retried > recent.done;
   if (type.paused)
     return {kind: 'warn', text: `Paused${type.paused_until ? ` until ${moment(type.paused_until)} ${zoneName()}` : ' until it is resumed'}.`, more: waiting > 0 ? `${sentenceCase(capped(waiting, due.is_exact))} ${waiting === 1 ? 'job is' : 'jobs are'} overdue and wait for it, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing waits for it yet.'};
   if (endpoint)
     points.push([`Its endpoint ${endpoint.endpoint} ${endpoint.state === 'paused' ? 'gets a pause' : 'gets one attempt at a time'}: it has not answered.`, endpoint.last_error ? `Last error: ${endpoint.last_error}.` : '']);
   if (waiting > 0 && Number(due.oldest_age_ms) > kBehind && points.length === 0)
     points.push(kRest[due.waits_for] || kRest.workers);
+  if (isFailing)
+    points.push([`${number(recent.retried)} attempts of the last minutes failed and are tried again; ${number(recent.done)} ${recent.done === 1 ? 'job was' : 'jobs were'} done.`, html`<a href=${link('jobs', {biz_type: type.name, status: 'pending'})}>Its pending jobs</a> say why, and wait for their next attempt.`]);
   if (isLate(p99, type)) points.push([`Its p99 of lateness in the last minutes is ${length(p99)}; its target is ${length(type.slo.lateness_ms)}.`, '']);
   if (slo && slo.is_met === false) points.push([`${number(slo.missed)} of ${number(slo.n)} jobs of the last ${slo.days} days missed the target; allowed are ${number(Math.floor(slo.n * (1 - slo.target_share) + 1e-6))}.`, '']);
   if (counts.dead > 0) points.push([`${number(counts.dead)} ${counts.dead === 1 ? 'job is' : 'jobs are'} dead.`, html`<a href=${link('dead', {type: type.name})}>Reasons, and replay</a>`]);
   const behind = waiting > 0 && Number(due.oldest_age_ms) > kBehind;
-  if (points.length === 0) return {kind: 'good', text: 'On time.', more: 'Nothing of it waits beyond its deadline.'};
-  return {kind: behind ? 'warn' : slo && slo.is_met === false ? 'warn' : counts.dead > 0 || points.length ? 'warn' : 'good', text: behind ? `${sentenceCase(capped(waiting, due.is_exact))} overdue, the oldest for ${roughly(due.oldest_age_ms)}.` : 'Nothing is overdue, but:', points};
+  if (points.length === 0) return {kind: 'good', text: 'On time.', more: 'No job of it is due and waits to start.'};
+  return {kind: behind ? 'warn' : slo && slo.is_met === false ? 'warn' : counts.dead > 0 || points.length ? 'warn' : 'good', text: behind ? `${sentenceCase(capped(waiting, due.is_exact))} overdue, the oldest for ${roughly(due.oldest_age_ms)}.` : isFailing ? 'Its attempts fail.' : 'Nothing is overdue, but:', points};
 }
 
 function Ahead({name}) {
-  const {answer, items, names} = useHorizon('hour', name);
+  const {answer, items, names, isCut} = useHorizon('hour', name);
   const capacity = useCapacity(name);
-  return html`<${Panel} title="Horizon" note="seven days, by hour">${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" tall />` : items.length === 0 ? html`<p class="reading tall">Nothing is due in the next seven days, as far as it has been counted.</p>` :
+  return html`<${Panel} title="Horizon" note=${`seven days, by hour${isCut ? '; the far end is left out' : ''}`}>${!answer.data ? html`<${Missing} answer=${answer} what="The horizon" tall />` : items.length === 0 ? html`<p class="reading tall">Nothing is due in the next seven days, as far as it has been counted.</p>` :
     html`<${Bars} caption="Jobs due by hour" items=${items} names=${names} width="hour" limit=${capacityOf('hour', capacity)} />`}<//>`;
 }
 
@@ -252,13 +264,13 @@ function Failing({name}) {
 
 function One({name}) {
   const type = useGet(path(name), {every: 2}), stats = useGet('v1/stats'), hours = useHours(48, name);
-  const slo = useGet('v1/reports/slo', {every: 12}), backlog = useGet('v1/reports/backlog', {every: 2}), recent = useGet('v1/reports/recent', {every: 2}), endpoints = useGet('v1/endpoints', {every: 2});
+  const slo = useByType('slo', 12, name), backlog = useByType('backlog', 2, name), recent = useByType('recent', 2, name), endpoints = useGet('v1/endpoints?limit=1000', {every: 2});
   const [open, setOpen] = useState('');
   const action = useAction();
   const course = useMemo(() => courses(hours.data, kHours).get(name), [hours.data]);
   if (!type.data) return html`<${Title} text=${name} /><${Panel} title=${name}><${Missing} answer=${type} what="The type" tall /><//>`;
   const find = (answer, key) => ((answer.data && answer.data.items) || []).find((row) => row[key] === name);
-  const counts = find(stats, 'biz_type') || {}, due = find(backlog, 'biz_type'), met = find(slo, 'biz_type'), p99 = find(recent, 'biz_type')?.p99_ms ?? null;
+  const counts = find(stats, 'biz_type') || {}, due = find(backlog, 'biz_type'), met = find(slo, 'biz_type'), late = find(recent, 'biz_type'), p99 = late?.p99_ms ?? null;
   const endpoint = ((endpoints.data && endpoints.data.items) || []).find((each) => each.endpoint === target(type.data) && (each.state === 'paused' || each.state === 'trying'));
   const resume = () => action.run(() => call('POST', path(name, 'resume')), `${name} fires again.`).then(type.reload);
   const close = () => setOpen('');
@@ -268,10 +280,10 @@ function One({name}) {
       ${may('manage') && html`<button onClick=${() => setOpen('limits')}>Limits…</button><button onClick=${() => setOpen('edit')}>Edit…</button>`}
       ${may('produce') && html`<button onClick=${() => setOpen('test')}>Test call…</button>`}</div><//>
     <${Problem} text=${action.problem} /><${Stale} answer=${type} /><${Missed} data=${stats.data} />
-    <${Verdict} ...${backlog.data && stats.data ? state(type.data, counts, due, met, p99, endpoint) : {kind: 'quiet', text: 'Reading…', more: ' '}} />
+    <${Verdict} ...${backlog.data && stats.data ? state(type.data, counts, due, met, late, endpoint) : {kind: 'quiet', text: 'Reading…', more: ' '}} />
     <${Tiles} items=${[
       ['Pending', jobs('pending'), `${capped(due?.due ?? 0, due?.is_exact)} overdue`],
-      ['Running', jobs('running'), type.data.max_running ? ofLimit(counts.running ?? 0, type.data.max_running) : 'no limit'],
+      ['Running', jobs('running'), type.data.max_running && hasRuns(type.data) ? ofLimit(counts.running ?? 0, type.data.max_running) : 'no limit'],
       ['Done', jobs('done'), `${number(course?.sum ?? 0)} in 24 h`],
       ['Dead now', jobs('dead'), `${number(counts.cancelled)} cancelled`],
       ['Lateness p99', roughly(p99), type.data.slo ? `target ${length(type.data.slo.lateness_ms)}` : 'no target'],

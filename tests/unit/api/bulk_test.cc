@@ -49,6 +49,9 @@ TEST_F(BulkApi, AnotherCountThanExpectedIsRefused) {
   EXPECT_EQ(answer.field(), "expected");
   EXPECT_EQ(answer.body["matched"], 1);
   EXPECT_EQ(get("/v1/jobs?status=pending").body["items"].size(), 1U);
+  const std::string dry = R"({"action":"cancel","filter":{"biz_type":"order.unpaid"},"dry_run":true,"expected":)";
+  EXPECT_EQ(start(dry + "2}").status, 409);
+  EXPECT_EQ(start(dry + "1}").status, 200);
 }
 
 TEST_F(BulkApi, WhatIsWrongIsNamed) {
@@ -125,7 +128,7 @@ TEST_F(BulkApi, OneThatNoNodeRunsIsStoppedAtOnce) {
 
 TEST_F(BulkApi, WritesAreRecordedWithTheirTarget) {
   const std::string job = make_job("a");
-  post("/v1/types/order.unpaid/pause");
+  post("/v1/types/order.unpaid/pause", R"({"reason":"the shop moves"})");
   post("/v1/jobs/" + job + "/cancel");
   start(R"({"action":"run","filter":{"biz_id":"a"},"reason":"try"})");
   ASSERT_EQ(backend.recorded.size(), 4U);
@@ -134,6 +137,7 @@ TEST_F(BulkApi, WritesAreRecordedWithTheirTarget) {
   EXPECT_EQ(backend.recorded[1].action, "pauseType");
   EXPECT_EQ(backend.recorded[1].kind, Audit::each);
   EXPECT_EQ(backend.recorded[1].target, "order.unpaid");
+  EXPECT_EQ(backend.recorded[1].reason, "the shop moves");
   EXPECT_EQ(backend.recorded[2].target, job);
   EXPECT_EQ(backend.recorded[3].action, "startBulk");
   EXPECT_EQ(backend.recorded[3].reason, "try");

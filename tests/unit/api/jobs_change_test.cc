@@ -119,7 +119,11 @@ TEST_F(ChangeJobs, RetryManyRevivesAType) {
   backend.time += 2min;
   for (const auto& [number, row] : std::map(backend.database.live()))
     backend.finish(number, FinishRequest::Kind::dead, "x");
-  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":2,"rate_per_s":10})").body.at("retried"), 2);
+  const Answer some =
+      post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","limit":2,"rate_per_s":10,"reason":"mended"})");
+  EXPECT_EQ(some.body.at("retried"), 2) << some.text;
+  EXPECT_EQ(backend.recorded.back().action, "retryJobs");
+  EXPECT_EQ(backend.recorded.back().reason, "mended");
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","to":"2020-01-01T00:00:00Z"})").body.at("retried"), 0);
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid","from":"2020-01-01T00:00:00Z"})").body.at("retried"),
             1);

@@ -68,6 +68,44 @@ TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
   EXPECT_NE(dying["reasons"][0]["text"].get<std::string>().find("10 of 20 jobs"), std::string::npos);
 }
 
+TEST_F(OverviewApi, ATypeWhoseAttemptsFailIsNotOk) {
+  const auto verdict = [&](int done, int retried) {
+    backend.database.report_rows[Report::recent] = {
+        Json{{"biz_type", "order.unpaid"}, {"done", done}, {"dead", 0}, {"n", 0}, {"missed", 0}, {"retried", retried}}
+            .dump()};
+    return get("/v1/overview").body;
+  };
+  EXPECT_EQ(verdict(0, 9)["verdict"], "ok") << "few failures are no reason for alarm";
+  EXPECT_EQ(verdict(10, 10)["verdict"], "ok");
+  const Json failing = verdict(9, 10);
+  EXPECT_EQ(failing["verdict"], "late");
+  EXPECT_EQ(failing["reasons"][0]["code"], "failing");
+  EXPECT_NE(failing["reasons"][0]["text"].get<std::string>().find("10 attempts"), std::string::npos);
+  EXPECT_NE(failing["reasons"][0]["remedy"].get<std::string>().find("mend its handler"), std::string::npos);
+  EXPECT_EQ(failing["worst"][0]["retried"], 10);
+  post("/v1/types/order.unpaid/pause");
+  EXPECT_EQ(verdict(9, 10)["verdict"], "ok") << "somebody knows of it";
+}
+
+TEST_F(OverviewApi, ACountThatEndsAtItsCapIsMarkedForItsType) {
+  post("/v1/types/order.unpaid/pause");
+  const auto overview = [&](bool is_exact) {
+    backend.database.report_rows[Report::backlog] = {Json{
+        {"biz_type", "order.unpaid"},
+        {"due", 2000},
+        {"is_exact", is_exact},
+        {"oldest_age_ms", 120'000.0},
+        {"waits_for", "paused"}}.dump()};
+    return get("/v1/overview").body;
+  };
+  const Json part = overview(false), whole = overview(true);
+  EXPECT_EQ(part["worst"][0]["is_due_exact"], false);
+  EXPECT_EQ(whole["worst"][0]["is_due_exact"], true);
+  EXPECT_EQ(part["paused"][0]["due"], 2000);
+  EXPECT_EQ(part["paused"][0]["is_exact"], false);
+  EXPECT_EQ(whole["paused"][0]["is_exact"], true);
+}
+
 TEST_F(OverviewApi, APausedTypeIsNotBehind) {
   post("/v1/types/order.unpaid/pause");
   EXPECT_EQ(remedy("paused"), "");

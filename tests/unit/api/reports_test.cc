@@ -184,6 +184,21 @@ TEST_F(ReportsApi, PagesGoOnBehindTheLastRow) {
   EXPECT_EQ(get("/v1/reports/dead?cursor=" + first.body["next_cursor"].get<std::string>()).field(), "cursor");
 }
 
+TEST_F(ReportsApi, ACursorBelongsToItsFilter) {
+  backend.database.report_rows[Report::day] = {R"({"slot":"2026-03-02T00:00:00.000000Z","biz_type":"a","created":1})",
+                                               R"({"slot":"2026-03-01T00:00:00.000000Z","biz_type":"a","created":2})"};
+  const std::string filter = "/v1/reports/day?limit=1&type=order.unpaid&from=2026-01-01T00:00:00Z&tz=Europe/Berlin";
+  const std::string cursor = "&cursor=" + get(filter).body.at("next_cursor").get<std::string>();
+  EXPECT_EQ(get(filter + cursor).status, 200);
+  for (const char* other : {"", "&type=order.unpaid&from=2026-01-01T00:00:00Z", "&type=order.unpaid&tz=Europe/Berlin",
+                            "&from=2026-01-01T00:00:00Z&tz=Europe/Berlin"}) {
+    const Answer answer = get(std::string("/v1/reports/day?limit=1") + other + cursor);
+    EXPECT_EQ(answer.status, 400) << other;
+    EXPECT_EQ(answer.field(), "cursor") << other;
+  }
+  EXPECT_EQ(get(filter + "&to=2027-01-01T00:00:00Z" + cursor).field(), "cursor");
+}
+
 TEST_F(ReportsApi, AReportThatComesWholeHasPagesToo) {
   for (const char* type : {"a", "b", "c"})
     backend.database.report_rows[Report::backlog].push_back(

@@ -142,6 +142,19 @@ TEST_F(BulkRunnerTest, AnotherNodeGoesOnWhereTheFirstEnded) {
   EXPECT_EQ(stored(bulk.bulk_id).changed, 100);
 }
 
+TEST_F(BulkRunnerTest, AnotherNodeNoticesWithinSecondsOfTheEndOfTheLease) {
+  add_jobs(3);
+  const Bulk bulk = start(BulkAction::cancel);  // by a node that is killed
+  BulkRunner other{2, {{0, &store}}, [](const Candidate&) {}};
+  MonoTime now = run(kNow, other);
+  while (stored(bulk.bulk_id).state == BulkState::running && now < kNow + 1h) {
+    store.now = kStart + (now - kNow);
+    now = run(now, other);
+  }
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
+  EXPECT_LE(store.now, kStart + BulkRunner::kLease + 5s);
+}
+
 TEST_F(BulkRunnerTest, ALostLeaseEndsTheWork) {
   add_jobs(100);
   const Bulk bulk = start(BulkAction::cancel, 20.0);
