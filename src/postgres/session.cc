@@ -262,6 +262,8 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   } catch (const pqxx::broken_connection& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+  } catch (const pqxx::insufficient_privilege& e) {
+    error = from_sql_state("42501", is_write, one_line(e.what()));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
     error = from_sql_state(e.sqlstate(), is_write, one_line(e.what()));
   } catch (const std::exception& e) {
