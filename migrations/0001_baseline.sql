@@ -1170,7 +1170,7 @@ END $$;
 -- 13. Reports ---------------------------------------------------------------------------------------------------------
 
 -- Events come from job_count_delta and histograms from the nodes, every ten seconds. Nothing is ever taken back, so
--- retention of jobs changes no report. Everything is kept for 400 days.
+-- retention of jobs changes no report. Everything is kept for 400 days, and until as many later days have counts.
 
 -- The same numbers by 15 minutes (every time zone's offset is a multiple of them), by hour and by UTC day. Each grain is
 -- stored, so that a year is read without adding up 35,000 slots per type.
