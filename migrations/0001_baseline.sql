@@ -540,8 +540,8 @@ CREATE TABLE tocsin.relayed (
   gmt_create timestamptz NOT NULL,  -- of the entry: another entry with this id is another job
   relayed_at timestamptz NOT NULL,
   gone_at    timestamptz,           -- when its entry was found deleted
-  -- Another job has the entry's idempotency key: this id, which create_job returned, stands for that job. Kept for seven
-  -- days at least, as long as the entry itself.
+  -- Another job has the entry's idempotency key: this id, which create_job returned, stands for that job. Kept as long as
+  -- that job and the entry, which stays for seven days.
   existing_job_id bigint
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -1170,7 +1170,7 @@ END $$;
 -- 13. Reports ---------------------------------------------------------------------------------------------------------
 
 -- Events come from job_count_delta and histograms from the nodes, every ten seconds. Nothing is ever taken back, so
--- retention of jobs changes no report. Everything is kept for 400 days.
+-- retention of jobs changes no report. Everything is kept for 400 days, and until as many later days have counts.
 
 -- The same numbers by 15 minutes (every time zone's offset is a multiple of them), by hour and by UTC day. Each grain is
 -- stored, so that a year is read without adding up 35,000 slots per type.

@@ -19,14 +19,18 @@ struct OtherDatabases {
 // Thread: owner only.
 class OutcomeRouter : public PgJobStore {
  public:
-  // REQUIRES: all arguments outlive it.
-  OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others)
-      : PgJobStore(own, clock), clock_(clock), others_(others) {}
+  // `failed`: told of the failures of other databases, which are no Error of a call. REQUIRES: all arguments outlive
+  // it.
+  OutcomeRouter(Session& own, const Clock& clock, const OtherDatabases& others,
+                std::function<void(const Error&)> failed)
+      : PgJobStore(own, clock), clock_(clock), others_(others), failed_(std::move(failed)) {}
 
   // Replies in the order of `requests`. Writes to the own database first, also outcomes of shards that live in none of
   // `sessions`; its failure is the Error of the call, and no other is called. Outcomes of another database that fails
   // are answered `busy`: the finisher tries them again. That database is not called for twice the duration of the
-  // failed call (at least 2 s), so at most a third of the time is spent waiting for it.
+  // failed call (at least 2 s), so at most a third of the time is spent waiting for it. One that refuses a row is
+  // called for fewer until that row is alone, and the others are written. A single request that is refused is the Error
+  // of the call.
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   // Bounds the call to each database.
   void answer_within(Duration limit) override {
@@ -52,6 +56,7 @@ class OutcomeRouter : public PgJobStore {
 
   const Clock& clock_;
   const OtherDatabases& others_;
+  const std::function<void(const Error&)> failed_;
   Duration limit_ = Duration::max();
   std::map<DatabaseId, Other> open_;
   std::map<DatabaseId, MonoTime> left_alone_until_;

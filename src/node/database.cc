@@ -253,7 +253,8 @@ bool Database::change(ChangeItem item, bool is_retry) {
 void Database::hint(const Candidate& job) {
   const auto now = shared().db_clock.at_least(clock_.now());
   if (now && job.fire_at >= *now + shared().config.lookahead + std::chrono::seconds(1)) return;
-  if (engine_.owns(shard_of(job.job_id))) {
+  // After the lease another node may own the shard. A notification reaches this node, too.
+  if (engine_.owns(shard_of(job.job_id)) && !shared().is_lease_lost(clock_.now())) {
     engine_.engine().hint(job);
   } else {
     hints_.push(job);

@@ -27,7 +27,8 @@ PgJobStore& DatabaseEngine::new_store() {
 
 JobStore& DatabaseEngine::new_finisher_store() {
   if (config_.others.sessions.empty()) return new_store();
-  return outcomes_.emplace(sessions_.emplace_back(config_.session), clock_, config_.others);
+  return outcomes_.emplace(sessions_.emplace_back(config_.session), clock_, config_.others,
+                           [this](const Error& error) { events_.failed("finisher", error); });
 }
 
 EngineStores DatabaseEngine::make_stores(int claimers) {

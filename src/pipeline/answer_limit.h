@@ -7,17 +7,9 @@
 #include <algorithm>
 
 #include "ports/job_store.h"
+#include "ports/row_refusal.h"
 
 namespace tocsin {
-
-// Whether the database has answered that it refuses values or met locks.
-inline bool is_row_error(const Error& error) {
-  return error.code == ErrorCode::invalid || error.code == ErrorCode::conflict;
-}
-
-// Whether one row may be the reason, so that a call for fewer rows may succeed at once. The lock of a table is none: a
-// call for any row waits for it. (Locked rows are skipped.)
-inline bool is_refused_row(const Error& error) { return is_row_error(error) && error.field != kLocked; }
 
 class AnswerLimit {
  public:

@@ -9,6 +9,22 @@
 #include "core/retry_policy.h"
 
 namespace tocsin {
+namespace {
+
+// Whether this node scans the shard, as far as it knows, so that it finds a row that is due before the marks of its
+// lane. Another node may have passed that time with its scans.
+bool is_scanned_here(const EngineShared& shared, Shard shard, MonoTime now) {
+  return !shared.is_lease_lost(now) && std::ranges::binary_search(*shared.shards.get(), shard);
+}
+
+// Before each write: released jobs that this node does not scan any more are due now, for a request may have waited.
+void drop_old_times(const EngineShared& shared, std::span<FinishRequest> requests, MonoTime now) {
+  for (FinishRequest& request : requests)
+    if (request.delay < Duration(0) && !is_scanned_here(shared, shard_of(request.job_id), now))
+      request.delay = Duration(0);
+}
+
+}  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
@@ -19,6 +35,7 @@ MonoTime Finisher::step(MonoTime now) {
   const MonoTime again = set_aside_.empty() ? kWhenWoken : set_aside_.front().try_at;
   if (requests_.empty()) return is_quiet ? again : now;
   const std::size_t n = std::min(requests_.size(), part_size_.most());
+  drop_old_times(shared_, {requests_.data(), n}, now);
   const auto replies = write(now, {requests_.data(), n});
   if (!replies) return handle_failure(now, n, replies.error());
   TOCSIN_ASSERT(replies->size() == n);
@@ -89,6 +106,7 @@ MonoTime Finisher::handle_failure(MonoTime now, std::size_t n, const Error& erro
 MonoTime Finisher::write_set_aside(MonoTime now) {
   SetAside next = std::move(set_aside_.front());
   set_aside_.pop_front();
+  drop_old_times(shared_, {&next.request, 1}, now);
   const auto reply = write(now, {&next.request, 1});
   if (reply && reply->front() != FinishReply::busy) {
     settle(next.request, next.origin, reply->front());
@@ -144,15 +162,16 @@ void Finisher::report_end(MonoTime now, const FinishedRun& run, FinishRequest::K
 }
 
 // A job that did not start keeps its time, and so its place before younger ones and its lateness. Scans may have passed
-// that time, so this node hints the job to itself. A job that it cannot hint, because another node scans the shard, is
-// due now.
+// that time, so this node hints the job to itself. A job that other nodes scan is due now, where sweeps find it: those
+// of shards that are not this node's, and those of pull types, whose lanes every node with consumers reads.
 Duration Finisher::release_delay(MonoTime now, const FinishedRun& run) const {
   if (run.outcome.retry_after && *run.outcome.retry_after > Duration(0)) return *run.outcome.retry_after;
   const ClaimedJob& claimed = *run.claimed;
   const auto db_now = shared_.db_clock.at_least(now);
-  const auto owned = shared_.shards.get();
-  if (!claimed.fire_at_before || !db_now || shared_.is_draining ||
-      !std::ranges::binary_search(*owned, claimed.job.shard()))
+  const auto catalog = shared_.catalog.get();
+  const BizType* type = catalog->find(claimed.job.type_id);
+  if (!claimed.fire_at_before || !db_now || shared_.is_draining || !type || type->is_pull() ||
+      !is_scanned_here(shared_, claimed.job.shard(), now))
     return Duration(0);
   return std::clamp(*claimed.fire_at_before - *db_now, -kLongestBackoff, Duration(0));
 }
@@ -200,13 +219,15 @@ void Finisher::hint_retries(MonoTime now) {
     if (!db_now) continue;
     constexpr Duration kSlack = std::chrono::milliseconds(1);  // db_now is a lower bound
     const Candidate job{retry.job_id, retry.type_id, *db_now + retry.delay + kSlack};
-    if (!std::ranges::binary_search(*owned, shard_of(retry.job_id))) {
+    const bool is_mine = std::ranges::binary_search(*owned, shard_of(retry.job_id));
+    // Memory may drop it before it is claimed: then a scan must find its row.
+    if (is_mine && retry.delay < Duration(0) && retry.due_before)
+      shared_.returned.try_push({{shard_of(retry.job_id), retry.type_id}, *retry.due_before});
+    // Another node may own the shard while this node has not heard of it.
+    if (!is_mine || shared_.is_lease_lost(now)) {
       if (shared_.tell_owner) shared_.tell_owner(job);
       continue;
     }
-    // Memory may drop it before it is claimed: then a scan must find its row.
-    if (retry.delay < Duration(0) && retry.due_before)
-      shared_.returned.try_push({{shard_of(retry.job_id), retry.type_id}, *retry.due_before});
     if (shared_.hint(job)) continue;
     // No scan reads rows before the low-water mark: the whole lane is claimed from the table.
     if (retry.delay < Duration(0)) shared_.due.push_backlog({{shard_of(retry.job_id), retry.type_id}, {}});

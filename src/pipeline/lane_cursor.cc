@@ -22,7 +22,9 @@ std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& ro
   low_ = std::min({to, read_until, first});
   if (from > floor_) return 0;
   floor_ = std::max(floor_, std::min(no_commits_before, low_));
-  const WallTime audited = std::exchange(audited_floor_, WallTime::min());
+  // A read of the rows that are too late comes first and may end, without a row, before that floor.
+  const WallTime audited = audited_floor_;
+  if (to >= audited || !rows.empty()) audited_floor_ = WallTime::min();
   return std::ranges::count_if(rows, [&](const auto& row) { return row.candidate.fire_at < audited; });
 }
 

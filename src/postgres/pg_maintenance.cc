@@ -52,12 +52,15 @@ Result<bool> PgMaintenance::keep_zone_days() {
 
 Status PgMaintenance::forget_old_reports() {
   return session_.write([&](pqxx::nontransaction& tx) {
+    const auto end = tx.exec(sql::statement("reports_end"));
+    if (end.empty()) return;
+    const std::string before = " < timestamptz " + tx.quote(end[0][0].c_str());
     for (const char* const rows :
          {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
           "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
           "report_flush WHERE flushed_at"})
-      tx.exec0("DELETE FROM tocsin." + std::string(rows) + " < statement_timestamp() - interval '400 days'");
+      tx.exec0(std::string("DELETE FROM tocsin.") + rows + before);
   });
 }
 

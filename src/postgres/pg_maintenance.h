@@ -41,7 +41,7 @@ class PgMaintenance {
   // Adds up to 50,000 deltas (rows of job_count_delta) to the counts of jobs and the reports, and deletes them. Returns
   // how many; 0 while another node does it.
   Result<int> fold_counts();
-  // Whether history has a table for today, by the database's clock.
+  // Whether history has a table of each kind for today, by the database's clock.
   Result<bool> has_history_today();
 
   // Adds histograms to the reports. `seq`: number of the flush, from 1, larger with each of this node process. A flush
@@ -61,7 +61,8 @@ class PgMaintenance {
   // nothing to do, another node does it, or it took longer than `brief`.
   Result<bool> keep_zone_days();
 
-  // Deletes report rows and audit records older than 400 days.
+  // Deletes report rows and audit records older than 400 days, by the database's clock and by the days with counts: 400
+  // later ones must be stored, because that clock alone may be years ahead.
   Status forget_old_reports();
 
   // Creates the history tables for today and the two days after it.

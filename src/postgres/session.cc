@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ports/row_refusal.h"
 #include "postgres/call_watch.h"
 #include "postgres/sql_text.h"
 
@@ -76,6 +77,9 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   if (state == "23514" && message.find("no partition of relation") != std::string::npos)
     return {ErrorCode::unavailable, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
+  // An internal error, such as a damaged page; a trigger; a right.
+  if (is_write && (group == "XX" || group == "P0" || state == "42501"))
+    return {ErrorCode::unavailable, std::move(message), kRefused};
   // The server ended the session: the transaction may have been committed a moment before.
   if (is_write && (state == "57P01" || state == "57P02" || state == "57P03" || group == "08"))
     return {ErrorCode::in_doubt, std::move(message), ""};
@@ -258,6 +262,8 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   } catch (const pqxx::broken_connection& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+  } catch (const pqxx::insufficient_privilege& e) {
+    error = from_sql_state("42501", is_write, one_line(e.what()));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
     error = from_sql_state(e.sqlstate(), is_write, one_line(e.what()));
   } catch (const std::exception& e) {
@@ -265,9 +271,9 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   }
   if (error->code == ErrorCode::in_doubt && !is_pooled_)
     unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};
-  // After other failures the state of the connection is unknown, and a new one is cheap. Refusals of values and locks,
+  // After other failures the state of the connection is unknown, and a new one is cheap. Refusals of rows and locks,
   // and statement time-outs, leave it sound.
-  const bool is_sound = error->field == kTooSlow;
+  const bool is_sound = error->field == kTooSlow || error->field == kRefused;
   if (!is_sound && (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt)) disconnect();
   return error;
 }

@@ -84,6 +84,40 @@ TEST_F(Retention, TellsWhichDaysHoldFinishesAndOnHowManyDaysThereAreLaterOnes) {
   EXPECT_EQ(past.at("job_history_dead_20200105").day, std::chrono::sys_days(std::chrono::year(2020) / 1 / 5));
 }
 
+// A clock that is years ahead adds one day with counts for each real day.
+TEST_F(Retention, ReportsAreForgottenWhenAsManyLaterDaysHaveCounts) {
+  database.query(
+      "INSERT INTO tocsin.audit_log (at, actor, role, action) VALUES ('2020-01-01 00:00Z', 'a', 'admin', 'b')");
+  const auto left = [&] {
+    EXPECT_TRUE(maintenance.forget_old_reports());
+    return database.number("SELECT count(*) FROM tocsin.audit_log");
+  };
+  EXPECT_EQ(left(), 1) << "by the clock alone";
+  database.query(
+      "INSERT INTO tocsin.report_slot (grain, slot, type_id) SELECT 3, timestamptz '2020-01-01 00:00Z' + d * interval "
+      "'1 day', type FROM generate_series(0, 399) d, generate_series(1, 3) type");
+  EXPECT_EQ(left(), 1);
+  database.query("INSERT INTO tocsin.report_slot (grain, slot, type_id) VALUES (3, '2025-01-01 00:00Z', 1)");
+  EXPECT_EQ(left(), 1) << "its own day is the 401st";
+  database.query("INSERT INTO tocsin.report_slot (grain, slot, type_id) VALUES (3, '2025-01-02 00:00Z', 1)");
+  EXPECT_EQ(left(), 0);
+  EXPECT_EQ(database.number("SELECT count(DISTINCT slot) FROM tocsin.report_slot"), 401);
+}
+
+TEST_F(Retention, TodayHasHistoryWhenEveryKindHasATable) {
+  const auto has_today = [&] {
+    const auto answer = maintenance.has_history_today();
+    return answer && *answer;
+  };
+  for (const char* kind : {"done", "cancelled", "dead"}) {
+    EXPECT_TRUE(has_today());
+    database.query("DO $$ BEGIN EXECUTE 'DROP TABLE tocsin.job_history_" + std::string(kind) +
+                   "_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'); END $$");
+    EXPECT_FALSE(has_today()) << kind;
+    ASSERT_TRUE(maintenance.prepare_history());
+  }
+}
+
 TEST_F(Retention, WhatAnotherNodeHasDroppedMeanwhileIsNoError) {
   for (const auto& day : old_days()) {
     EXPECT_TRUE(drop(other, day));

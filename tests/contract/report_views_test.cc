@@ -100,7 +100,11 @@ TEST_F(ReportViews, RowsOfEveryTableAreKeptForFourHundredDays) {
       database.query("INSERT INTO tocsin." + std::string(table.name) + " " + row);
     }
   }
+  database.query(
+      "INSERT INTO tocsin.report_slot (grain, slot, type_id) SELECT 3, date_trunc('day', now()) - d * interval '1 day',"
+      " 1 FROM generate_series(0, 401) d");
   ASSERT_TRUE(maintenance.forget_old_reports());
+  database.query("DELETE FROM tocsin.report_slot WHERE grain = 3");
   for (const KeptTable& table : kKept) {
     const std::string rows = "SELECT count(*) FROM tocsin." + std::string(table.name);
     EXPECT_EQ(database.number(rows), 2) << table.name;

@@ -264,5 +264,24 @@ TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsFoundByEveryVerb) {
   EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0][0].as<std::string>(), "finished");
 }
 
+// Its caller may cancel by it at any time until the job is due, and ask what became of it.
+TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsKeptWhileThatJobIs) {
+  const auto job = create("o");
+  const std::int64_t id = 777 * 1024 + job % 1024;
+  database.query("INSERT INTO tocsin.relayed VALUES (" + std::to_string(id) +
+                 ", 1, now(), now() - interval '30 days', NULL, " + std::to_string(job) + ")");
+  Session session(SessionConfig{.url = database.url()});
+  const std::vector<Shard> shards{static_cast<Shard>(job % 1024)};
+  const auto may_be_forgotten = [&] {
+    const auto ids = PgIntake(session).remembered(1, shards, 10);
+    return ids && *ids == std::vector<JobId>{id};
+  };
+  EXPECT_FALSE(may_be_forgotten()) << "its timer is armed";
+  database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")");
+  EXPECT_FALSE(may_be_forgotten()) << "its record is kept";
+  database.query("DELETE FROM tocsin.job_history");
+  EXPECT_TRUE(may_be_forgotten());
+}
+
 }  // namespace
 }  // namespace tocsin

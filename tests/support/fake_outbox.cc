@@ -110,7 +110,7 @@ std::vector<JobId> FakeOutbox::remembered(DatabaseId source, const std::set<Shar
   for (const auto& [id, each] : relayed_) {
     const Duration kept = each.existing ? Duration(7 * 24h) : Duration(1min);
     if (each.source == source && shards.contains(shard_of(id)) && !each.gone_at && each.relayed_at < now - kept &&
-        static_cast<int>(jobs.size()) < limit)
+        !(each.existing && database_.copy_of(*each.existing)) && static_cast<int>(jobs.size()) < limit)
       jobs.push_back(id);
   }
   return jobs;

@@ -26,6 +26,7 @@ class Watched final : public OutcomeRouter {
 
   std::vector<std::pair<DatabaseId, std::vector<JobId>>> asked;
   std::set<DatabaseId> away;
+  std::set<JobId> refused;  // the row of each fails the call that has it
   std::function<void()> on_silence = [] {};
 
  protected:
@@ -41,6 +42,8 @@ class Watched final : public OutcomeRouter {
   Result<Replies> answer(DatabaseId database_id, std::span<const FinishRequest> requests) {
     auto& ids = asked.emplace_back(database_id, std::vector<JobId>{}).second;
     for (const FinishRequest& each : requests) ids.push_back(each.job_id);
+    for (const JobId id : ids)
+      if (refused.contains(id)) return Error{ErrorCode::invalid, "not this one", ""};
     if (!away.contains(database_id)) return Replies(requests.size(), FinishReply::applied);
     on_silence();
     return Error{ErrorCode::unavailable, "away", ""};
@@ -60,7 +63,8 @@ class OutcomeRouterTest : public testing::Test {
   HandClock clock;
   Session session{{}};
   OtherDatabases others{1, {{0, {}}, {2, {}}}, [](Shard shard) { return static_cast<DatabaseId>(shard); }};
-  Watched outcomes{session, clock, others};
+  std::vector<std::string> failures;
+  Watched outcomes{session, clock, others, [this](const Error& error) { failures.push_back(error.message); }};
 };
 
 TEST_F(OutcomeRouterTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
@@ -108,6 +112,30 @@ TEST_F(OutcomeRouterTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
   clock.advance(std::chrono::seconds(2));
   ASSERT_TRUE(finish({job(1, 2)}));
   EXPECT_EQ(outcomes.asked.size(), 2U);
+}
+
+// One row that a database refuses keeps no other from being written there.
+TEST_F(OutcomeRouterTest, OfADatabaseThatRefusesARowAreSplitUntilItIsAlone) {
+  outcomes.refused = {job(4, 2)};
+  std::vector<JobId> all = {job(1, 1)};
+  for (int i = 1; i <= 7; ++i) all.push_back(job(i, 2));
+  Replies wanted(all.size(), FinishReply::applied);
+  wanted[4] = FinishReply::busy;
+  for (int i = 0; i < 2; ++i) {
+    const auto done = finish(all);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(*done, wanted) << "the database answers, so it is not left alone";
+  }
+  EXPECT_FALSE(failures.empty());
+  const auto alone = finish({job(4, 2)});
+  ASSERT_FALSE(alone) << "the finisher sets it aside";
+  EXPECT_EQ(alone.error().code, ErrorCode::invalid);
+}
+
+TEST_F(OutcomeRouterTest, TellOfADatabaseThatIsAway) {
+  outcomes.away = {2};
+  ASSERT_TRUE(finish({job(1, 1), job(1, 2)}));
+  EXPECT_EQ(failures, std::vector<std::string>{"away"});
 }
 
 TEST_F(OutcomeRouterTest, FailWhereTheirOwnDatabaseIsAway) {

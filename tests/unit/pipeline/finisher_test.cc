@@ -1,40 +1,9 @@
-#include "pipeline/finisher.h"
-
-#include <gtest/gtest.h>
-
 #include "core/retry_policy.h"
 #include "pipeline/lease_reaper.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/finisher_bench.h"
 
 namespace tocsin {
 namespace {
-
-class FinisherTest : public StageBench {
- protected:
-  void SetUp() override {
-    set_types({biz_type(1)});
-    reply_with(FinishReply::applied);
-  }
-  void give(ClaimedJob job, Outcome outcome, bool is_released = false) {
-    ASSERT_EQ(shared().flow->take(biz_type(job.job.type_id), 1, Pace::fresh, now).n, 1U);
-    ASSERT_EQ(shared().limiter.acquire(job.job.type_id, 1), 1U);
-    auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
-    ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_released}));
-  }
-  void reply_with(FinishReply reply) {
-    store.on_finish = [this, reply](std::span<const FinishRequest> requests) {
-      sent.assign(requests.begin(), requests.end());
-      return std::vector<FinishReply>(requests.size(), reply);
-    };
-  }
-  MonoTime step() { return finisher_->step(now); }
-  std::size_t running() { return shared().limiter.running(); }
-
-  std::vector<FinishRequest> sent;
-
- private:
-  std::unique_ptr<Finisher> finisher_ = std::make_unique<Finisher>(shared(), store, 42);
-};
 
 TEST_F(FinisherTest, HasNothingToDoWithoutOutcomes) {
   EXPECT_EQ(step(), kWhenWoken);
@@ -123,40 +92,6 @@ TEST_F(FinisherTest, TellsLatenessOfFirstStartsOnly) {
   give(claimed(5, 1, 1), Outcome::handed_over());
   step();
   EXPECT_EQ(events.lateness(), (std::vector<Duration>{7ms, 7ms})) << "of 1 and 5: the others never started";
-}
-
-TEST_F(FinisherTest, WhatDidNotStartKeepsItsTimeAndIsHintedAtOnce) {
-  know_time();
-  now += 40ms;
-  ClaimedJob job = claimed(make_job_id(1, 0), 1), foreign = claimed(make_job_id(2, 9), 1);
-  job.fire_at_before = foreign.fire_at_before = db_now() - 3s;
-  give(job, Outcome::not_started(0s));
-  give(foreign, Outcome::not_started(0s));
-  step();
-  ASSERT_EQ(sent.size(), 2U);
-  EXPECT_EQ(sent[0].delay, -3s);
-  EXPECT_EQ(sent[1].delay, 0s) << "its node may have read the lane already";
-  step();
-  const auto hints = shared().candidates.pop_some(10);
-  ASSERT_EQ(hints.size(), 1U);
-  EXPECT_EQ(hints[0].job_id, make_job_id(1, 0));
-  EXPECT_LE(hints[0].fire_at, db_now() - 2990ms);
-  const auto returned = shared().returned.pop_some(10);
-  ASSERT_EQ(returned.size(), 1U) << "the scans must see it, too";
-  EXPECT_EQ(returned[0].lane, (Lane{0, 1}));
-  EXPECT_EQ(returned[0].due, *job.fire_at_before);
-}
-
-TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
-  know_time();
-  for (JobId id = 1'000'000'000; shared().known.available(1) > 0; ++id) shared().known.add(id, 1);
-  ClaimedJob job = claimed(make_job_id(1, 0), 1);
-  job.fire_at_before = db_now() - 3s;
-  give(job, Outcome::not_started(0s));
-  reply_with(FinishReply::stale);  // or written by a try whose answer was lost
-  step();
-  step();
-  EXPECT_TRUE(shared().due.has_backlog({0, 1}));
 }
 
 TEST_F(FinisherTest, WhatDidNotStartTakesNoTokenOfARate) {

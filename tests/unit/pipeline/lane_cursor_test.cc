@@ -52,6 +52,18 @@ TEST(LaneCursor, AnAuditCountsWhatLiesBeforeTheFloorOnce) {
   EXPECT_EQ(cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s), 0);
 }
 
+// Rows that are too late to run are read apart, from the beginning of time, before the others.
+TEST(LaneCursor, AnAuditOfSeveralReadsCountsWhatLiesBeforeTheFloorOnce) {
+  LaneCursor cursor(kBegin);
+  cursor.read_overdue(WallTime::min(), kBegin, {}, kBegin - 5s, kBegin - 20s);
+  cursor.begin_audit();
+  const WallTime edge = kBegin - 1h;
+  EXPECT_EQ(cursor.read_overdue(cursor.low(), edge, {}, kBegin - 5s, kBegin - 20s), 0);
+  const auto rows = rows_due({kBegin - 1min, kBegin - 10s});
+  EXPECT_EQ(cursor.read_overdue(edge - Duration(1), kBegin, rows, kBegin - 5s, kBegin - 20s), 1);
+  EXPECT_EQ(cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s), 0);
+}
+
 TEST(LaneCursor, ARowThatComesBackMovesTheFloorBackAndIsNoFindingOfAnAudit) {
   LaneCursor cursor(kBegin);
   const auto read = [&](const LaneCursor::Rows& rows) {
