@@ -7,7 +7,7 @@
 #include <deque>
 #include <map>
 
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -7,12 +7,12 @@
 #include <set>
 
 #include "pipeline/claimer.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class FireTest : public StageBench {
+class FireTest : public StageFixture {
  protected:
   void SetUp() override {
     set_types({biz_type(3, "noop")});

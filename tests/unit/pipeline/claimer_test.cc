@@ -1,4 +1,4 @@
-#include "unit/pipeline/claimer_bench.h"
+#include "unit/pipeline/claimer_fixture.h"
 
 namespace tocsin {
 namespace {

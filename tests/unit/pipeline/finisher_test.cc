@@ -4,12 +4,12 @@
 
 #include "core/retry_policy.h"
 #include "pipeline/lease_reaper.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class FinisherTest : public StageBench {
+class FinisherTest : public StageFixture {
  protected:
   void SetUp() override {
     set_types({biz_type(1)});
@@ -426,7 +426,7 @@ TEST_F(FinisherTest, WaitsForTheLockOfATableWithAllItHas) {
   EXPECT_EQ(events[Counter::set_aside], 0);
 }
 
-class LeaseReaperTest : public StageBench {
+class LeaseReaperTest : public StageFixture {
  protected:
   void give(std::vector<JobId> jobs) { shared().expired.push_some(jobs); }
   MonoTime step() { return reaper_->step(now); }

@@ -4,12 +4,12 @@
 #include <set>
 
 #include "pipeline/claimer.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class Pull : public StageBench {
+class Pull : public StageFixture {
  protected:
   void SetUp() override {
     config.capacity = 320;  // eleven due jobs of a pull type may wait for a consumer

@@ -7,7 +7,7 @@
 #include "admission/admission.h"
 #include "admission/concurrency_limiter.h"
 #include "pipeline/known_jobs.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "unit/pipeline/scanner_bench.h"
+#include "unit/pipeline/scanner_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class TimekeeperTest : public StageBench {
+class TimekeeperTest : public StageFixture {
  protected:
   Timekeeper& timekeeper() {
     if (!timekeeper_) timekeeper_.emplace(shared());
