@@ -101,7 +101,8 @@ MonoTime Scanner::step(MonoTime now) {
 void Scanner::read_ended_backlogs(MonoTime now) {
   for (const Lane& lane : shared_.ended_backlogs.pop_some(shared_.ended_backlogs.capacity())) {
     const auto cursor = lanes_.find(lane);
-    if (cursor != lanes_.end() && cursor->second.read_at_once(now, shared_.config.scan_interval / 4)) has_more_ = true;
+    if (cursor != lanes_.end() && cursor->second.life().read_at_once(now, shared_.config.scan_interval / 4))
+      has_more_ = true;
   }
 }
 
@@ -215,14 +216,14 @@ void Scanner::take(const ScanReply& reply) {
 void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows,
                         WallTime db_now) {
   LaneCursor& cursor = *read.cursor;
-  cursor.note_read(planned_at_, rows);
+  cursor.life().note_read(planned_at_, rows);
   // A slow reply shows an earlier moment: rows that became due since then were not read.
   const WallTime read_until = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
   if (read.kind == ReadKind::window) return take_window(cursor, range, rows);
   if (read.kind == ReadKind::exhausted) {
     for (const ScanReply::Row& row : rows)
       if (row.is_exhausted) expired_.push_back(row.candidate.job_id);
-    return cursor.read_exhausted(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
+    return cursor.exhausted().note_page(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
   }
   // The clock is read a moment before the transaction gets its number.
   const WallTime xmin = watermark_.reached();

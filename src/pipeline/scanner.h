@@ -17,9 +17,9 @@
 // are read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are
 // due later cost a part of an index page or one index probe.
 //
-// The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), AdaptiveLookahead
-// (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed),
-// SearchMethod (how lanes are searched for).
+// The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), ShardRotation (which
+// shards are swept or audited), AdaptiveLookahead (how far ahead), ScanOverflow (lanes whose rows did not fit),
+// XminWatermark (which rows can still be committed), SearchMethod (how lanes are searched for).
 //
 // A lane becomes backlog if its overdue page is full, mostly of rows that memory does not have, or if memory has no
 // capacity for an overdue row: claimers claim its rows from the table, oldest first, and only exhausted and late rows
@@ -45,6 +45,7 @@
 #include "pipeline/scan_overflow.h"
 #include "pipeline/scan_schedule.h"
 #include "pipeline/search_method.h"
+#include "pipeline/shard_rotation.h"
 #include "pipeline/xmin_watermark.h"
 
 namespace tocsin {

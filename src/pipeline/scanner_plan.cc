@@ -15,7 +15,7 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (auto& [lane, cursor] : lanes_) {
     const BizType* type = catalog->find(lane.type_id);
     if (!type || type->is_paused(db_now) != cursor.is_paused()) continue;
-    const bool has_turn = cursor.is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
+    const bool has_turn = cursor.life().is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
     if (!cursor.is_paused())
       plan_lane(*type, lane, cursor, has_turn);
     else if (has_turn)
@@ -50,7 +50,7 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
       overflow_.forget(lane);
       return true;
     }
-    return cursor.may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
+    return cursor.life().may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
            !shared_.due.has_backlog(lane) && !shared_.due.has_backlog(lane, Pace::catch_up);
   });
   if (schedule_.is_cycle_begin()) begin_sweeps_and_audits();
@@ -84,7 +84,7 @@ void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& curso
   const WallTime horizon = lookahead_.window_end(planned_at_);
   const bool reads_window =
       has_capacity && !is_backlog && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
-  if (has_turn) cursor.begin_turn(/*reads_all=*/reads_window);
+  if (has_turn) cursor.life().begin_turn(/*reads_all=*/reads_window);
   if (reads_window)
     ask({lane, cursor.window_at(), cursor.window_id(), horizon, static_cast<int>(shared_.config.window_page)}, cursor,
         ReadKind::window);
@@ -114,15 +114,16 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cu
 
 // Nothing of the lane may start, but jobs that ran when the pause began may have run out of attempts since.
 void Scanner::plan_paused(const Lane& lane, LaneCursor& cursor) {
-  cursor.begin_turn(/*reads_all=*/cursor.wants_exhausted() && cursor.exhausted_from() == WallTime::min());
+  cursor.life().begin_turn(/*reads_all=*/cursor.exhausted().is_wanted() &&
+                           cursor.exhausted().from() == WallTime::min());
   plan_exhausted(lane, cursor);
 }
 
 // A lane without end must not hold up the scan of all others.
 void Scanner::plan_exhausted(const Lane& lane, LaneCursor& cursor) {
   const int page = static_cast<int>(shared_.config.window_page);
-  if (cursor.wants_exhausted())
-    ask({lane, cursor.exhausted_from(), cursor.exhausted_from_id(), planned_at_, page}, cursor, ReadKind::exhausted);
+  const ExhaustedSearch& search = cursor.exhausted();
+  if (search.is_wanted()) ask({lane, search.from(), search.from_id(), planned_at_, page}, cursor, ReadKind::exhausted);
 }
 
 void Scanner::ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind) {
