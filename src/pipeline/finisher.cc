@@ -43,9 +43,9 @@ MonoTime Finisher::step(MonoTime now) {
 }
 
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
-  if (!answers_.is_unanswered()) shared_.unanswered_since = now.time_since_epoch().count();
+  shared_.answers.note_request(now);
   auto replies = answers_.ask(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
-  if (!answers_.is_unanswered()) shared_.unanswered_since = EngineShared::kAnswered;
+  if (!answers_.is_unanswered()) shared_.answers.note_answer();
   return replies;
 }
 
@@ -151,7 +151,7 @@ Duration Finisher::release_delay(MonoTime now, const FinishedRun& run) const {
   const ClaimedJob& claimed = *run.claimed;
   const auto db_now = shared_.db_clock.at_least(now);
   const auto owned = shared_.shards.get();
-  if (!claimed.fire_at_before || !db_now || shared_.is_draining ||
+  if (!claimed.fire_at_before || !db_now || shared_.membership.is_draining() ||
       !std::ranges::binary_search(*owned, claimed.job.shard()))
     return Duration(0);
   return std::clamp(*claimed.fire_at_before - *db_now, -kLongestBackoff, Duration(0));
@@ -201,7 +201,7 @@ void Finisher::hint_retries(MonoTime now) {
     constexpr Duration kSlack = std::chrono::milliseconds(1);  // db_now is a lower bound
     const Candidate job{retry.job_id, retry.type_id, *db_now + retry.delay + kSlack};
     if (!std::ranges::binary_search(*owned, shard_of(retry.job_id))) {
-      if (shared_.tell_owner) shared_.tell_owner(job);
+      if (shared_.config.tell_owner) shared_.config.tell_owner(job);
       continue;
     }
     // Memory may drop it before it is claimed: then a scan must find its row.

@@ -38,7 +38,7 @@ Scanner::Scanner(EngineShared& shared, JobStore& store)
       lookahead_(shared.config.lookahead, shared.config.scan_interval) {}
 
 MonoTime Scanner::step(MonoTime now) {
-  if (shared_.is_draining) return kWhenWoken;
+  if (shared_.membership.is_draining()) return kWhenWoken;
   if (is_scan_requested_.exchange(false)) {
     next_scan_ = now;
     schedule_.begin_whole_cycle();
@@ -53,7 +53,7 @@ MonoTime Scanner::step(MonoTime now) {
   reads_.clear();
   search_.walks.clear();
   searched_shards_ = 0;
-  const bool is_lease_lost = shared_.stops_without_lease(now);
+  const bool is_lease_lost = shared_.membership.stops_without_lease(now);
   if (is_lease_lost) {  // others may scan meanwhile: later everything is read from the beginning
     lanes_.clear();
     overflow_.clear();
@@ -68,7 +68,7 @@ MonoTime Scanner::step(MonoTime now) {
   }
   const auto reply = store_.scan(ranges_, search_);
   if (!reply) return failed(now, reply.error());
-  shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
+  shared_.known.set_horizon(lookahead_.scan_horizon(planned_at_));
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
   // A standby that took over may lack the last commits: it has rows again before every low-water mark and floor.
   if (std::exchange(connection_, reply->connection) != reply->connection) request_sweep();
@@ -88,10 +88,7 @@ MonoTime Scanner::step(MonoTime now) {
     // The duration of the scans must not make a cycle of groups longer, but half of the time stays for other
     // statements.
     if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
-    if (!is_lease_lost && schedule_.is_cycle_begin()) {
-      shared_.scanned_at = reply->answered.time_since_epoch().count();
-      shared_.scan_took = (reply->answered - cycle_began_).count();
-    }
+    if (!is_lease_lost && schedule_.is_cycle_begin()) shared_.scans.note_cycle(cycle_began_, reply->answered);
   }
   return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
 }
@@ -111,19 +108,19 @@ MonoTime Scanner::failed(MonoTime now, const Error& error) {
   next_scan_ = now + shared_.config.retry_pause;
   has_more_ = false;
   request_sweep();
-  shared_.scan_horizon = WallTime::max();  // until a scan succeeds no hint may be refused for its time
+  shared_.known.set_horizon(WallTime::max());  // until a scan succeeds no hint may be refused for its time
   return next_scan_;
 }
 
 Duration Scanner::end_turn() {
   adapt_lookahead();
   const bool may_idle = shared_.is_idle() && !is_sweep_requested_ && !has_more_ && lookahead_.is_full() &&
-                        shared_.is_alone && shared_.is_listening;
+                        shared_.membership.is_alone() && shared_.membership.is_listening();
   return schedule_.end_scan(may_idle);
 }
 
 void Scanner::adapt_lookahead() {
-  const bool has_refused = shared_.has_refused.exchange(false);
+  const bool has_refused = shared_.known.take_refused();
   if (!lookahead_.adapt(shared_.known.highest_fill(), KnownJobs::kAmple, has_refused)) return;
   const WallTime end = lookahead_.window_end(planned_at_);
   for (auto& [lane, cursor] : lanes_) {
@@ -131,7 +128,7 @@ void Scanner::adapt_lookahead() {
     if (cursor.stop_page()) overflow_.note(lane, cursor.window_at());
     cursor.move_window(end);
   }
-  shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
+  shared_.known.set_horizon(lookahead_.scan_horizon(planned_at_));
 }
 
 // Promotes the types of which memory has no more due jobs than one claim takes. Returns when to call it again.
@@ -165,7 +162,7 @@ void Scanner::promote(WallTime due_by, const std::function<bool(TypeId)>& is_sel
 bool Scanner::is_asked_for(const BizType& type, MonoTime now) const {
   // A busy consumer asks again soon; meanwhile the cursors of its lanes are kept.
   constexpr Duration kComesBack = std::chrono::seconds(10);
-  return type.is_pull() && shared_.polls.was_asked_since(type.type_id, now - kComesBack);
+  return type.is_pull() && shared_.polls->was_asked_since(type.type_id, now - kComesBack);
 }
 
 bool Scanner::owns(Shard shard) const {

@@ -8,7 +8,7 @@ namespace tocsin {
 
 void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   planned_at_ = db_now;
-  shared_.scan_horizon = std::max(shared_.scan_horizon.load(), lookahead_.scan_horizon(db_now));
+  shared_.known.raise_horizon(lookahead_.scan_horizon(db_now));
   if (!is_continuation) begin_turn(now, db_now);
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();

@@ -141,10 +141,10 @@ TEST_F(FireTest, TheRestOfARefusedBatchStartsOnlyWhatMayStillStart) {
     store.on_fire = [](auto) { return refused(); };
     step();
     step();  // two of them
-    shared().lease_valid_until = now.time_since_epoch().count();
+    shared().membership.trust_until(now);
     ASSERT_EQ(step(), kWhenWoken);
     change();
-    shared().lease_valid_until = MonoTime::max().time_since_epoch().count();
+    shared().membership.trust_until(MonoTime::max());
     store.on_fire = [](auto) {
       ADD_FAILURE();
       return std::vector<Fired>{};

@@ -11,6 +11,10 @@ namespace {
 
 class FinisherTest : public StageFixture {
  protected:
+  FinisherTest() {
+    config.tell_owner = [this](const Candidate& job) { told.push_back(job); };
+    finisher_ = std::make_unique<Finisher>(shared(), store, 42);
+  }
   void SetUp() override {
     set_types({biz_type(1)});
     reply_with(FinishReply::applied);
@@ -31,9 +35,10 @@ class FinisherTest : public StageFixture {
   std::size_t running() { return shared().limiter.running(); }
 
   std::vector<FinishRequest> sent;
+  std::vector<Candidate> told;  // to the owners of other shards
 
  private:
-  std::unique_ptr<Finisher> finisher_ = std::make_unique<Finisher>(shared(), store, 42);
+  std::unique_ptr<Finisher> finisher_;
 };
 
 TEST_F(FinisherTest, HasNothingToDoWithoutOutcomes) {
@@ -74,10 +79,8 @@ TEST_F(FinisherTest, HintsAtRetriesThatAreDueSoonInShardsOfItsOwn) {
 
 // A node that ends releases what it has claimed when its shards are another's already, who may have read the lane.
 TEST_F(FinisherTest, TellsTheOwnerOfWhatIsDueAgainInAShardOfAnotherNode) {
-  std::vector<Candidate> told;
-  shared().tell_owner = [&](const Candidate& job) { told.push_back(job); };
   know_time();
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   give(claimed(make_job_id(1, 9), 1), Outcome::done(), true);
   give(claimed(make_job_id(2, 9), 1), Outcome::retry("busy", 300ms));
   give(claimed(make_job_id(3, 9), 1), Outcome::retry("busy", 1h));
@@ -470,7 +473,7 @@ TEST_F(LeaseReaperTest, LeavesThemToTheNextScanWhenTheStoreIsUnavailable) {
 
 TEST_F(LeaseReaperTest, RestsWhileTheNodeDrains) {
   give({1});
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   EXPECT_EQ(step(), kWhenWoken);
   EXPECT_EQ(store.calls, 0);
 }

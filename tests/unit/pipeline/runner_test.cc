@@ -90,7 +90,7 @@ TEST_F(RunnerTest, KeepsTheJobAsLongAsItsHandlerRuns) {
 
 TEST_F(RunnerTest, GivesBackWhatHasNotStartedWhenTheNodeDrains) {
   give(claimed(1, 1));
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   step();
   EXPECT_TRUE(handler.started.empty());
   const auto runs = outcomes();

@@ -142,7 +142,7 @@ TEST_F(TimekeeperTest, NeverHoldsMoreDueJobsThanItsCapacity) {
 
 TEST_F(TimekeeperTest, RestsWhileTheNodeDrains) {
   know_time();
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   give(1, kStart);
   EXPECT_EQ(step(), kWhenWoken);
   EXPECT_TRUE(due().empty());
