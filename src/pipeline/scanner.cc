@@ -35,13 +35,15 @@ Scanner::Scanner(EngineShared& shared, JobStore& store)
       schedule_(shared.config.scan_interval, shared.config.many_rows),
       sweeps_(shared.config.sweep_interval, shared.config.scan_interval),
       audits_(shared.config.audit_interval, shared.config.scan_interval),
-      lookahead_(shared.config.lookahead, shared.config.scan_interval) {}
+      lookahead_(shared.config.lookahead, shared.config.scan_interval),
+      search_pace_(shared.config.lookahead, shared.config.scan_interval) {}
 
 MonoTime Scanner::step(MonoTime now) {
   if (shared_.membership.is_draining()) return kWhenWoken;
   if (is_scan_requested_.exchange(false)) {
     next_scan_ = now;
     schedule_.begin_whole_cycle();
+    search_pace_.search_at_once();
   }
   read_ended_backlogs(now);
   for (const ReturnedRow& row : shared_.returned.pop_some(shared_.config.max_running))
@@ -58,6 +60,7 @@ MonoTime Scanner::step(MonoTime now) {
     lanes_.clear();
     overflow_.clear();
     schedule_.begin_whole_cycle();
+    search_pace_.search_at_once();
   }
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
@@ -88,7 +91,10 @@ MonoTime Scanner::step(MonoTime now) {
     // The duration of the scans must not make a cycle of groups longer, but half of the time stays for other
     // statements.
     if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
-    if (!is_lease_lost && schedule_.is_cycle_begin()) shared_.scans.note_cycle(cycle_began_, reply->answered);
+    if (!is_lease_lost && schedule_.is_cycle_begin()) {
+      shared_.scans.note_cycle(cycle_began_, reply->answered);
+      search_pace_.end_cycle();
+    }
   }
   return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
 }
@@ -188,6 +194,7 @@ bool Scanner::enter(const Candidate& candidate) {
 void Scanner::take(const ScanReply& reply) {
   watermark_.note(reply);
   search_method_.note(reply.walked, searched_shards_);
+  if (searched_shards_ > 0) search_pace_.note_search(reply.answered - reply.asked);
   has_more_ = false;
   found_.clear();
   expired_.clear();

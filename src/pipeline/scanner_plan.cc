@@ -33,9 +33,11 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   if (is_sweep_requested_.exchange(false)) {  // the clock was set, or another server answers: no position holds
     watermark_.reset();
     schedule_.begin_whole_cycle();
+    search_pace_.search_at_once();
     lanes_.clear();
     overflow_.clear();
   }
+  if (schedule_.is_cycle_begin()) search_pace_.begin_cycle(now, are_hints_complete());
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const auto all_shards = shared_.all_shards.get();
@@ -54,6 +56,15 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
            !shared_.due.has_backlog(lane) && !shared_.due.has_backlog(lane, Pace::catch_up);
   });
   if (schedule_.is_cycle_begin()) begin_sweeps_and_audits();
+}
+
+// No hint is missed while notifications arrive and memory refuses none for its time, but those of a paused type are
+// refused, and nothing tells the scanner when one resumes at its time.
+bool Scanner::are_hints_complete() const {
+  const auto catalog = shared_.catalog.get();
+  const bool resumes_by_itself = std::ranges::any_of(
+      catalog->types, [&](const auto& type) { return type->paused_until && type->is_paused(planned_at_); });
+  return shared_.membership.is_listening() && lookahead_.is_full() && !resumes_by_itself;
 }
 
 void Scanner::begin_sweeps_and_audits() {
@@ -154,13 +165,15 @@ void Scanner::plan_search(MonoTime now, const std::vector<Shard>& shards) {
   search_.limit = kMostLanes;
   search_.most_bytes = search_method_.most_bytes(shared_.all_shards.get()->size());
   const auto runs = type_runs([](const BizType&) { return true; });
-  for (const Shard shard : shards)
-    if (is_turn_of(shard, shards)) search_shard(shard, runs);
+  if (search_pace_.is_searching())
+    for (const Shard shard : shards)
+      if (is_turn_of(shard, shards)) search_shard(shard, runs);
   const auto asked =
       type_runs([&](const BizType& type) { return !type.is_paused(planned_at_) && is_asked_for(type, now); });
   if (asked.empty()) return;
   for (const Shard shard : *shared_.all_shards.get())
     if (!std::ranges::binary_search(shards, shard) && is_turn_of(shard, shards)) search_shard(shard, asked);
+  if (!search_pace_.is_searching()) searched_shards_ = 0;  // a walk of some types tells nothing of the others
 }
 
 // All types but those whose lanes have a cursor: these are read anyway, from their low-water mark on.
