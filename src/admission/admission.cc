@@ -17,6 +17,7 @@ DueBatch JobAdmission::next_batch(std::size_t most, const AdmissionTime& time, C
   // The second condition ends it if the database's clock was set back.
   const bool is_light_time = time.now < light_until_ && light_until_ - time.now <= kLightMemory;
   if (role == ClaimerRole::priority || (role == ClaimerRole::secondary && is_light_time)) {
+    if (role == ClaimerRole::priority) most = std::min(most, hot_above_);
     const bool found = serve(round, light, most);
     batch.is_left_to_others = !found && role == ClaimerRole::secondary && round.has_hot;
     return batch;

@@ -60,7 +60,8 @@ enum class ClaimerRole {
   primary,    // all types
   secondary,  // all types; but for 50 ms after a light one was served while a hot one waited, only light ones: the
               // statements for them need the database's processors
-  priority,   // light types only: their jobs start on time while statements for hot types run
+  priority,   // light types only, and a batch has at most `hot_above` jobs: where many types are light, its statements
+              // stay short, so that it soon serves a kind whose turn comes while the others have long ones
 };
 
 class JobAdmission {

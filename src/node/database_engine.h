@@ -58,7 +58,7 @@ class DatabaseEngine {
   // The stage whose current step has taken the longest, and for how long; "" and 0 when none is inside a step.
   std::pair<const char*, Duration> most_stuck() const;
   // Whether the database's notifications arrive.
-  bool is_listening() const { return engine_.shared().is_listening; }
+  bool is_listening() const { return engine_.shared().membership.is_listening(); }
 
  private:
   PgJobStore& new_store();  // with a session of its own

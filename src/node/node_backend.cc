@@ -274,7 +274,7 @@ void NodeBackend::check_databases(Readiness& out) const {
       trouble = "its clock is not known yet";
     is_any_well = is_any_well || trouble.empty();
     // It works, but late: a load balancer that left this node out would make that worse.
-    if (trouble.empty()) trouble = database->shared().scan_trouble(now);
+    if (trouble.empty()) trouble = database->shared().scans.trouble(now);
     out.is_degraded = out.is_degraded || !trouble.empty();
     out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);
   }
@@ -312,7 +312,7 @@ Readiness NodeBackend::readiness() const {
   check_map(out);
   out.checks.emplace_back("accepting", is_draining_ ? "draining" : "ok");
   out.is_ready = out.is_ready && !is_draining_;
-  const bool is_member = membership_.view() && !control().shared().is_lease_lost(clock_.now());
+  const bool is_member = membership_.view() && !control().shared().membership.is_lease_lost(clock_.now());
   out.checks.emplace_back("membership", is_member ? "ok"
                                         : databases_.size() == 1
                                             ? "no heartbeat was answered for too long: this node scans nothing"
@@ -394,7 +394,7 @@ std::optional<int> NodeBackend::running(TypeId type) const {
 std::vector<ScannedDatabase> NodeBackend::scanned(MonoTime now) const {
   std::vector<ScannedDatabase> scanned;
   for (const auto& database : databases_)
-    scanned.push_back({database->database_id(), database->shared().scan_age(now)});
+    scanned.push_back({database->database_id(), database->shared().scans.age(now)});
   return scanned;
 }
 

@@ -39,7 +39,7 @@ MonoTime Claimer::step(MonoTime now) {
   }
   if (unresolved_) return resolve(now);
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
-  if (shared_.is_draining || shared_.stops_without_lease(now)) return kWhenWoken;
+  if (shared_.membership.is_draining() || shared_.membership.stops_without_lease(now)) return kWhenWoken;
   if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
   if (parts_.refused) return pass_refused(now);
   const auto db_now = shared_.db_clock.at_least(now);
@@ -52,7 +52,7 @@ MonoTime Claimer::step(MonoTime now) {
   if (batch.empty()) {
     if (batch.has_more_to_drop) return now;
     // Only the primary claimer serves every type at any time, so only it knows that nothing is due.
-    if (role_ == ClaimerRole::primary) shared_.polls.answer_non_blocking(shared_.poll_engine, now);
+    if (role_ == ClaimerRole::primary) shared_.polls->answer_non_blocking(shared_.poll_engine, now);
     if (batch.is_left_to_others)
       return now + kSecondaryLooksAgain;  // no wake-up comes when hot types may be served again
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
@@ -278,7 +278,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   const std::size_t n = won.size();
   std::ranges::move(won, std::back_inserter(sent.gathered));
   if (!sent.batch.backlog || sent.batch.polls.empty() || n >= sent.batch.limit || asked - sent.at > kGatherTime ||
-      shared_.is_draining || shared_.is_lease_lost(asked))
+      shared_.membership.is_draining() || shared_.membership.is_lease_lost(asked))
     return false;
   const TypeId type = sent.batch.backlog->lane.type_id;
   const auto catalog = shared_.catalog.get();
@@ -327,7 +327,7 @@ void Claimer::deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<
       answer_poll(poll, std::move(answers[i]));
     }
   }
-  shared_.polls.put_back(unserved);
+  shared_.polls->put_back(unserved);
 }
 
 void Claimer::add_lease(ClaimedJob& claimed, Duration ttr) const {
@@ -359,7 +359,7 @@ void Claimer::release_claim(ClaimedJob claimed) {
 void Claimer::requeue_polls(const std::vector<PollShare>& shares) {
   std::vector<PollPtr> polls;
   for (const PollShare& share : shares) polls.push_back(share.poll);
-  shared_.polls.put_back(polls);
+  shared_.polls->put_back(polls);
 }
 
 // `asked`: when the claim was sent.

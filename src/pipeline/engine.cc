@@ -42,7 +42,7 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   shared_.db_clock.set_timekeeper(wakers[1]);
   const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
   shared_.due.set_claimers(claimers);
-  shared_.poll_engine = shared_.polls.join(claimers, wakers[2]);
+  shared_.poll_engine = shared_.polls->join(claimers, wakers[2]);
   const auto wake_claimers = [claimers] {
     for (Waker* claimer : claimers) claimer->wake();
   };
@@ -64,28 +64,17 @@ void EngineShared::hand_over(TypeId type, const std::vector<std::pair<Lease, Wal
   limiter.release(type, leases.size());
 }
 
-std::string EngineShared::scan_trouble(MonoTime now) const {
-  const auto ms = [](Duration time) { return std::to_string(time.count() / 1000) + " ms"; };
-  const auto age = scan_age(now);
-  if (age && *age > config.lookahead) return "scans are behind: the last one ended " + ms(*age) + " ago";
-  const Duration took(scan_took.load());
-  if (took <= config.scan_interval * 3 / 2) return "";
-  return "scans are behind: one takes " + ms(took) + " where there is one every " + ms(config.scan_interval);
-}
-
 bool EngineShared::hint(const Candidate& job) {
-  if (is_draining) return false;
+  if (membership.is_draining()) return false;
   // Jobs of a paused type must not fill the memory; a scan finds them when the type resumes.
   const auto types = catalog.get();
   const BizType* type = types->find(job.type_id);
   if (type && type->is_paused(job.fire_at)) return false;
-  // A job that memory knows with another time needs an entry for the new one: a scan skips the rows of known jobs.
-  if (job.fire_at > scan_horizon.load() && known.fill(job.type_id) >= KnownJobs::kAmple && !known.contains(job.job_id))
-    return false;
-  // A job that is known already was moved: it gets a second entry. The entry that is due first claims, the other loses.
-  if (known.add(job.job_id, job.type_id, job.fire_at) == KnownJobs::Added::full) {
+  const KnownJobs::Hint answer = known.offer_hint(job);
+  if (answer == KnownJobs::Hint::left_to_scan) return false;
+  if (answer != KnownJobs::Hint::entered) {
     events.count(Counter::refused);
-    if (!has_refused.exchange(true) && scan_horizon.load() == WallTime::max() && on_refusal) on_refusal();
+    if (answer == KnownJobs::Hint::first_full && on_refusal) on_refusal();
     return false;
   }
   Candidate copy = job;
@@ -105,9 +94,8 @@ void Engine::set_shards(std::vector<Shard> owned) {
 }
 
 void Engine::trust_until(MonoTime time) {
-  shared_.lease_valid_until = time.time_since_epoch().count();
   // Stopped stages continue, the scanner at once.
-  if (shared_.sleeps_without_lease.exchange(false))
+  if (shared_.membership.trust_until(time))
     scanner_.request_scan();
   else if (shared_.is_idle())
     return;
@@ -115,11 +103,11 @@ void Engine::trust_until(MonoTime time) {
 }
 
 void Engine::set_alone(bool is_alone) {
-  if (shared_.is_alone.exchange(is_alone) && !is_alone) scan_soon();
+  if (shared_.membership.set_alone(is_alone) && !is_alone) scan_soon();
 }
 
 void Engine::set_listening(bool is_listening) {
-  if (shared_.is_listening.exchange(is_listening) && !is_listening) scan_soon();
+  if (shared_.membership.set_listening(is_listening) && !is_listening) scan_soon();
 }
 
 // Some of what stages wait for changes without a wake-up, such as the database's clock. So while jobs are in memory
@@ -144,7 +132,7 @@ void Engine::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
 }
 
 void Engine::begin_drain() {
-  shared_.is_draining = true;
+  shared_.membership.begin_drain();
   end_polls();
   wake_all();
 }

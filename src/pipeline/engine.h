@@ -50,10 +50,10 @@ class Engine {
   bool hint(const Candidate& job) { return shared_.hint(job); }
 
   // Queues a consumer's request for jobs of a pull type. False: the queue is full. Thread: any.
-  bool ask(PollPtr poll) { return shared_.polls.add(std::move(poll)); }
+  bool ask(PollPtr poll) { return shared_.polls->add(std::move(poll)); }
   // Answers every waiting and later consumer of the shared queue with no jobs; jobs that are being claimed for one
   // still reach it. Thread: any.
-  void end_polls() { shared_.polls.close(); }
+  void end_polls() { shared_.polls->close(); }
 
   // Reads every owned lane again from the beginning, at once: rows may have been missed. Thread: any.
   void request_sweep();

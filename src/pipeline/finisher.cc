@@ -14,7 +14,7 @@ namespace {
 // Whether this node scans the shard, as far as it knows, so that it finds a row that is due before the marks of its
 // lane. Another node may have passed that time with its scans.
 bool is_scanned_here(const EngineShared& shared, Shard shard, MonoTime now) {
-  return !shared.is_lease_lost(now) && std::ranges::binary_search(*shared.shards.get(), shard);
+  return !shared.membership.is_lease_lost(now) && std::ranges::binary_search(*shared.shards.get(), shard);
 }
 
 // Before each write: released jobs that this node does not scan any more are due now, for a request may have waited.
@@ -60,9 +60,9 @@ MonoTime Finisher::step(MonoTime now) {
 }
 
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
-  if (!answers_.is_unanswered()) shared_.unanswered_since = now.time_since_epoch().count();
+  shared_.answers.note_request(now);
   auto replies = answers_.ask(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
-  if (!answers_.is_unanswered()) shared_.unanswered_since = EngineShared::kAnswered;
+  if (!answers_.is_unanswered()) shared_.answers.note_answer();
   return replies;
 }
 
@@ -170,7 +170,7 @@ Duration Finisher::release_delay(MonoTime now, const FinishedRun& run) const {
   const auto db_now = shared_.db_clock.at_least(now);
   const auto catalog = shared_.catalog.get();
   const BizType* type = catalog->find(claimed.job.type_id);
-  if (!claimed.fire_at_before || !db_now || shared_.is_draining || !type || type->is_pull() ||
+  if (!claimed.fire_at_before || !db_now || shared_.membership.is_draining() || !type || type->is_pull() ||
       !is_scanned_here(shared_, claimed.job.shard(), now))
     return Duration(0);
   return std::clamp(*claimed.fire_at_before - *db_now, -kLongestBackoff, Duration(0));
@@ -224,8 +224,8 @@ void Finisher::hint_retries(MonoTime now) {
     if (is_mine && retry.delay < Duration(0) && retry.due_before)
       shared_.returned.try_push({{shard_of(retry.job_id), retry.type_id}, *retry.due_before});
     // Another node may own the shard while this node has not heard of it.
-    if (!is_mine || shared_.is_lease_lost(now)) {
-      if (shared_.tell_owner) shared_.tell_owner(job);
+    if (!is_mine || shared_.membership.is_lease_lost(now)) {
+      if (shared_.config.tell_owner) shared_.config.tell_owner(job);
       continue;
     }
     if (shared_.hint(job)) continue;

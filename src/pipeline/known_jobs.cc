@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tocsin {
 
@@ -26,6 +27,35 @@ std::size_t KnownJobs::available_locked(TypeId type) const {
 
 KnownJobs::Added KnownJobs::add(JobId job, TypeId type, WallTime fire_at) {
   MutexLock lock(mutex_);
+  return add_locked(job, type, fire_at);
+}
+
+KnownJobs::Hint KnownJobs::offer_hint(const Candidate& job) {
+  MutexLock lock(mutex_);
+  // A job that memory knows with another time needs an entry for the new one: a scan skips the rows of known jobs.
+  if (job.fire_at > horizon_ && fill_of(available_locked(job.type_id)) >= kAmple && !jobs_.contains(job.job_id))
+    return Hint::left_to_scan;
+  if (add_locked(job.job_id, job.type_id, job.fire_at) != Added::full) return Hint::entered;
+  const bool is_first = !std::exchange(has_refused_, true);
+  return is_first && horizon_ == WallTime::max() ? Hint::first_full : Hint::full;
+}
+
+void KnownJobs::set_horizon(WallTime horizon) {
+  MutexLock lock(mutex_);
+  horizon_ = horizon;
+}
+
+void KnownJobs::raise_horizon(WallTime horizon) {
+  MutexLock lock(mutex_);
+  horizon_ = std::max(horizon_, horizon);
+}
+
+bool KnownJobs::take_refused() {
+  MutexLock lock(mutex_);
+  return std::exchange(has_refused_, false);
+}
+
+KnownJobs::Added KnownJobs::add_locked(JobId job, TypeId type, WallTime fire_at) {
   if (auto known = jobs_.find(job); known != jobs_.end()) {
     if (known->second.fire_at <= fire_at) return Added::already_known;
     known->second.fire_at = fire_at;

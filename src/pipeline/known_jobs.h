@@ -1,5 +1,5 @@
 // KnownJobs: the ids of all unclaimed jobs in memory, from the scan or hint until they are claimed or dropped. It keeps
-// a row from entering twice and bounds the number of jobs.
+// a row from entering twice, bounds the number of jobs, and decides which hints enter.
 //
 // Rule: with f of n entries free, a type may hold 12 f^2 / n jobs, and one as long as any entry is free. Alone it may
 // fill three quarters; forty types that flood one after the other leave about n / 420 entries to types that come later.
@@ -27,7 +27,17 @@ class KnownJobs {
   // since released); the caller adds it to the time wheel again, for the earlier one. full: the job was not added.
   enum class Added { yes, already_known, moved, full };
   Added add(JobId job, TypeId type, WallTime fire_at = {});
-  void remove(JobId job);  // an unknown job is ignored
+  // A hint: a job that did not wait for the scan. entered: the caller adds it to the time wheel, also if it was known:
+  // it may have been moved, and of two entries the one that is due first claims. left_to_scan: it is due beyond the
+  // scan horizon, and its type uses kAmple of its share. full: it was not added. first_full: the same, the first since
+  // take_refused() while the horizon was WallTime::max(); the caller requests a scan, which adapts the lookahead.
+  enum class Hint { entered, left_to_scan, full, first_full };
+  Hint offer_hint(const Candidate& job);
+  // A scan will still read every row that is due later than this. max(): no hint is refused for its time.
+  void set_horizon(WallTime horizon);
+  void raise_horizon(WallTime horizon);  // the same, if it is later
+  bool take_refused();                   // whether memory was full for a hint since the last call
+  void remove(JobId job);                // an unknown job is ignored
   void remove(std::span<const Candidate> jobs);
   bool contains(JobId job) const;
   std::size_t size() const;
@@ -41,6 +51,7 @@ class KnownJobs {
  private:
   void remove_locked(JobId job) TOCSIN_REQUIRES(mutex_);
   std::size_t available_locked(TypeId type) const TOCSIN_REQUIRES(mutex_);
+  Added add_locked(JobId job, TypeId type, WallTime fire_at) TOCSIN_REQUIRES(mutex_);
   double fill_of(std::size_t available) const {
     return 1 - static_cast<double>(available) / static_cast<double>(alone_);
   }
@@ -54,6 +65,8 @@ class KnownJobs {
   };
   std::unordered_map<JobId, Known> jobs_ TOCSIN_GUARDED_BY(mutex_);
   std::unordered_map<TypeId, std::size_t> per_type_ TOCSIN_GUARDED_BY(mutex_);
+  WallTime horizon_ TOCSIN_GUARDED_BY(mutex_) = WallTime::max();
+  bool has_refused_ TOCSIN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tocsin

@@ -26,7 +26,7 @@ class LeaseReaper final : public Stage {
   MonoTime step(MonoTime now) override {
     if (now >= next_check_ && !shared_.flow->leases().is_empty()) return check_leases(now);
     const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_check_;
-    if (shared_.is_draining) return later;
+    if (shared_.membership.is_draining()) return later;
     if (to_mark_dead_.empty()) to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
     return to_mark_dead_.empty() ? std::min(drop_late(now), later) : std::min(mark_dead(now), later);
   }

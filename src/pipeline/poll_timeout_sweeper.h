@@ -14,7 +14,7 @@ class PollTimeoutSweeper final : public Stage {
   explicit PollTimeoutSweeper(EngineShared& shared) : shared_(shared) {}
 
   const char* name() const override { return "poll_timeout_sweeper"; }
-  MonoTime step(MonoTime now) override { return shared_.polls.expire(now); }
+  MonoTime step(MonoTime now) override { return shared_.polls->expire(now); }
 
  private:
   EngineShared& shared_;

@@ -23,7 +23,7 @@ MonoTime Runner::step(MonoTime now) {
 }
 
 void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
-  if (shared_.is_draining) {
+  if (shared_.membership.is_draining()) {
     put(shared_, {std::move(claimed), Outcome::done(), true});
     return;
   }

@@ -1,5 +1,4 @@
-// ScanSchedule: tells the scanner when the next scan comes and which of the node's shards it reads. ShardRotation:
-// tells it which shards a sweep or an audit begins for.
+// ScanSchedule: tells the scanner when the next scan comes and which of the node's shards it reads.
 //
 // A cycle reads every shard once: in one scan, or, after a cycle that read many rows, in four (scan groups, a quarter
 // of the shards each), so that no statement takes long. A shard is read once per scan interval. A cycle whose rows did
@@ -14,30 +13,8 @@
 #include <utility>
 
 #include "tocsin/clock.h"
-#include "tocsin/shard.h"
 
 namespace tocsin {
-
-// Spreads a task (sweep or audit) over a period: the shards, by number, are divided into period / interval turns, one
-// turn per scan interval. So each shard has one turn per period.
-class ShardRotation {
- public:
-  ShardRotation(Duration period, Duration interval)
-      : turns_(static_cast<std::size_t>(std::max<Duration::rep>(1, period / interval))) {}
-  // Goes to the next turn if it is due. `intervals`: ScanSchedule::intervals(). False: every due turn was taken; call
-  // until then, because several are due after an idle cycle.
-  bool next(std::size_t intervals) {
-    if (done_ >= intervals) return false;
-    turn_ = ++done_ % turns_;
-    return true;
-  }
-  // Of the turn that next() went to.
-  bool is_turn_of(Shard shard) const { return static_cast<std::size_t>(shard) % turns_ == turn_; }
-
- private:
-  const std::size_t turns_;
-  std::size_t done_ = 0, turn_ = 0;
-};
 
 class ScanSchedule {
  public:

@@ -35,13 +35,15 @@ Scanner::Scanner(EngineShared& shared, JobStore& store)
       schedule_(shared.config.scan_interval, shared.config.many_rows),
       sweeps_(shared.config.sweep_interval, shared.config.scan_interval),
       audits_(shared.config.audit_interval, shared.config.scan_interval),
-      lookahead_(shared.config.lookahead, shared.config.scan_interval) {}
+      lookahead_(shared.config.lookahead, shared.config.scan_interval),
+      search_pace_(shared.config.lookahead, shared.config.scan_interval) {}
 
 MonoTime Scanner::step(MonoTime now) {
-  if (shared_.is_draining) return kWhenWoken;
+  if (shared_.membership.is_draining()) return kWhenWoken;
   if (is_scan_requested_.exchange(false)) {
     next_scan_ = now;
     schedule_.begin_whole_cycle();
+    search_pace_.search_at_once();
   }
   read_ended_backlogs(now);
   for (const ReturnedRow& row : shared_.returned.pop_some(shared_.config.max_running))
@@ -53,11 +55,12 @@ MonoTime Scanner::step(MonoTime now) {
   reads_.clear();
   search_.walks.clear();
   searched_shards_ = 0;
-  const bool is_lease_lost = shared_.stops_without_lease(now);
+  const bool is_lease_lost = shared_.membership.stops_without_lease(now);
   if (is_lease_lost) {  // others may scan meanwhile: later everything is read from the beginning
     lanes_.clear();
     overflow_.clear();
     schedule_.begin_whole_cycle();
+    search_pace_.search_at_once();
   }
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
@@ -68,7 +71,7 @@ MonoTime Scanner::step(MonoTime now) {
   }
   const auto reply = store_.scan(ranges_, search_);
   if (!reply) return failed(now, reply.error());
-  shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
+  shared_.known.set_horizon(lookahead_.scan_horizon(planned_at_));
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();
   // A standby that took over may lack the last commits: it has rows again before every low-water mark and floor.
   if (std::exchange(connection_, reply->connection) != reply->connection) request_sweep();
@@ -89,8 +92,8 @@ MonoTime Scanner::step(MonoTime now) {
     // statements.
     if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
     if (!is_lease_lost && schedule_.is_cycle_begin()) {
-      shared_.scanned_at = reply->answered.time_since_epoch().count();
-      shared_.scan_took = (reply->answered - cycle_began_).count();
+      shared_.scans.note_cycle(cycle_began_, reply->answered);
+      search_pace_.end_cycle();
     }
   }
   return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
@@ -101,7 +104,8 @@ MonoTime Scanner::step(MonoTime now) {
 void Scanner::read_ended_backlogs(MonoTime now) {
   for (const Lane& lane : shared_.ended_backlogs.pop_some(shared_.ended_backlogs.capacity())) {
     const auto cursor = lanes_.find(lane);
-    if (cursor != lanes_.end() && cursor->second.read_at_once(now, shared_.config.scan_interval / 4)) has_more_ = true;
+    if (cursor != lanes_.end() && cursor->second.life().read_at_once(now, shared_.config.scan_interval / 4))
+      has_more_ = true;
   }
 }
 
@@ -110,19 +114,19 @@ MonoTime Scanner::failed(MonoTime now, const Error& error) {
   next_scan_ = now + shared_.config.retry_pause;
   has_more_ = false;
   request_sweep();
-  shared_.scan_horizon = WallTime::max();  // until a scan succeeds no hint may be refused for its time
+  shared_.known.set_horizon(WallTime::max());  // until a scan succeeds no hint may be refused for its time
   return next_scan_;
 }
 
 Duration Scanner::end_turn() {
   adapt_lookahead();
   const bool may_idle = shared_.is_idle() && !is_sweep_requested_ && !has_more_ && lookahead_.is_full() &&
-                        shared_.is_alone && shared_.is_listening;
+                        shared_.membership.is_alone() && shared_.membership.is_listening();
   return schedule_.end_scan(may_idle);
 }
 
 void Scanner::adapt_lookahead() {
-  const bool has_refused = shared_.has_refused.exchange(false);
+  const bool has_refused = shared_.known.take_refused();
   if (!lookahead_.adapt(shared_.known.highest_fill(), KnownJobs::kAmple, has_refused)) return;
   const WallTime end = lookahead_.window_end(planned_at_);
   for (auto& [lane, cursor] : lanes_) {
@@ -130,7 +134,7 @@ void Scanner::adapt_lookahead() {
     if (cursor.stop_page()) overflow_.note(lane, cursor.window_at());
     cursor.move_window(end);
   }
-  shared_.scan_horizon = lookahead_.scan_horizon(planned_at_);
+  shared_.known.set_horizon(lookahead_.scan_horizon(planned_at_));
 }
 
 // Promotes the types of which memory has no more due jobs than one claim takes. Returns when to call it again.
@@ -164,7 +168,7 @@ void Scanner::promote(WallTime due_by, const std::function<bool(TypeId)>& is_sel
 bool Scanner::is_asked_for(const BizType& type, MonoTime now) const {
   // A busy consumer asks again soon; meanwhile the cursors of its lanes are kept.
   constexpr Duration kComesBack = std::chrono::seconds(10);
-  return type.is_pull() && shared_.polls.was_asked_since(type.type_id, now - kComesBack);
+  return type.is_pull() && shared_.polls->was_asked_since(type.type_id, now - kComesBack);
 }
 
 bool Scanner::owns(Shard shard) const {
@@ -190,6 +194,7 @@ bool Scanner::enter(const Candidate& candidate) {
 void Scanner::take(const ScanReply& reply) {
   watermark_.note(reply);
   search_method_.note(reply.walked, searched_shards_);
+  if (searched_shards_ > 0) search_pace_.note_search(reply.answered - reply.asked);
   has_more_ = false;
   found_.clear();
   expired_.clear();
@@ -215,14 +220,14 @@ void Scanner::take(const ScanReply& reply) {
 void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows,
                         WallTime db_now) {
   LaneCursor& cursor = *read.cursor;
-  cursor.note_read(planned_at_, rows);
+  cursor.life().note_read(planned_at_, rows);
   // A slow reply shows an earlier moment: rows that became due since then were not read.
   const WallTime read_until = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
   if (read.kind == ReadKind::window) return take_window(cursor, range, rows);
   if (read.kind == ReadKind::exhausted) {
     for (const ScanReply::Row& row : rows)
       if (row.is_exhausted) expired_.push_back(row.candidate.job_id);
-    return cursor.read_exhausted(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
+    return cursor.exhausted().note_page(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
   }
   // The clock is read a moment before the transaction gets its number.
   const WallTime xmin = watermark_.reached();

@@ -17,9 +17,9 @@
 // are read at once. A lane without rows loses its cursor. So lanes without rows cost nothing, and lanes whose rows are
 // due later cost a part of an index page or one index probe.
 //
-// The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), AdaptiveLookahead
-// (how far ahead), ScanOverflow (lanes whose rows did not fit), XminWatermark (which rows can still be committed),
-// SearchMethod (how lanes are searched for).
+// The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), ShardRotation (which
+// shards are swept or audited), AdaptiveLookahead (how far ahead), ScanOverflow (lanes whose rows did not fit),
+// XminWatermark (which rows can still be committed), SearchMethod (how lanes are searched for), SearchPace (how often).
 //
 // A lane becomes backlog if its overdue page is full, mostly of rows that memory does not have, or if memory has no
 // capacity for an overdue row: claimers claim its rows from the table, oldest first, and only exhausted and late rows
@@ -45,6 +45,8 @@
 #include "pipeline/scan_overflow.h"
 #include "pipeline/scan_schedule.h"
 #include "pipeline/search_method.h"
+#include "pipeline/search_pace.h"
+#include "pipeline/shard_rotation.h"
 #include "pipeline/xmin_watermark.h"
 
 namespace tocsin {
@@ -81,6 +83,7 @@ class Scanner final : public Stage {
   // no shard has its turn.
   void plan(MonoTime now, WallTime db_now, bool is_continuation);
   void begin_turn(MonoTime now, WallTime db_now);  // obeys a request for a sweep; forgets lanes not to be read
+  bool are_hints_complete() const;                 // for SearchPace
   void begin_sweeps_and_audits();
   bool is_turn_of(Shard shard, const std::vector<Shard>& shards) const;
   void plan_lane(const BizType& type, const Lane& lane, LaneCursor& cursor, bool has_turn);
@@ -117,6 +120,7 @@ class Scanner final : public Stage {
   AdaptiveLookahead lookahead_;
   ScanOverflow overflow_;
   SearchMethod search_method_;
+  SearchPace search_pace_;
   XminWatermark watermark_;
   std::map<Lane, LaneCursor> lanes_;
 

@@ -8,14 +8,14 @@ namespace tocsin {
 
 void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   planned_at_ = db_now;
-  shared_.scan_horizon = std::max(shared_.scan_horizon.load(), lookahead_.scan_horizon(db_now));
+  shared_.known.raise_horizon(lookahead_.scan_horizon(db_now));
   if (!is_continuation) begin_turn(now, db_now);
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   for (auto& [lane, cursor] : lanes_) {
     const BizType* type = catalog->find(lane.type_id);
     if (!type || type->is_paused(db_now) != cursor.is_paused()) continue;
-    const bool has_turn = cursor.is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
+    const bool has_turn = cursor.life().is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
     if (!cursor.is_paused())
       plan_lane(*type, lane, cursor, has_turn);
     else if (has_turn)
@@ -33,9 +33,11 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   if (is_sweep_requested_.exchange(false)) {  // the clock was set, or another server answers: no position holds
     watermark_.reset();
     schedule_.begin_whole_cycle();
+    search_pace_.search_at_once();
     lanes_.clear();
     overflow_.clear();
   }
+  if (schedule_.is_cycle_begin()) search_pace_.begin_cycle(now, are_hints_complete());
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const auto all_shards = shared_.all_shards.get();
@@ -50,10 +52,19 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
       overflow_.forget(lane);
       return true;
     }
-    return cursor.may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
+    return cursor.life().may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
            !shared_.due.has_backlog(lane) && !shared_.due.has_backlog(lane, Pace::catch_up);
   });
   if (schedule_.is_cycle_begin()) begin_sweeps_and_audits();
+}
+
+// No hint is missed while notifications arrive and memory refuses none for its time, but those of a paused type are
+// refused, and nothing tells the scanner when one resumes at its time.
+bool Scanner::are_hints_complete() const {
+  const auto catalog = shared_.catalog.get();
+  const bool resumes_by_itself = std::ranges::any_of(
+      catalog->types, [&](const auto& type) { return type->paused_until && type->is_paused(planned_at_); });
+  return shared_.membership.is_listening() && lookahead_.is_full() && !resumes_by_itself;
 }
 
 void Scanner::begin_sweeps_and_audits() {
@@ -84,7 +95,7 @@ void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& curso
   const WallTime horizon = lookahead_.window_end(planned_at_);
   const bool reads_window =
       has_capacity && !is_backlog && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
-  if (has_turn) cursor.begin_turn(/*reads_all=*/reads_window);
+  if (has_turn) cursor.life().begin_turn(/*reads_all=*/reads_window);
   if (reads_window)
     ask({lane, cursor.window_at(), cursor.window_id(), horizon, static_cast<int>(shared_.config.window_page)}, cursor,
         ReadKind::window);
@@ -114,15 +125,16 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cu
 
 // Nothing of the lane may start, but jobs that ran when the pause began may have run out of attempts since.
 void Scanner::plan_paused(const Lane& lane, LaneCursor& cursor) {
-  cursor.begin_turn(/*reads_all=*/cursor.wants_exhausted() && cursor.exhausted_from() == WallTime::min());
+  cursor.life().begin_turn(/*reads_all=*/cursor.exhausted().is_wanted() &&
+                           cursor.exhausted().from() == WallTime::min());
   plan_exhausted(lane, cursor);
 }
 
 // A lane without end must not hold up the scan of all others.
 void Scanner::plan_exhausted(const Lane& lane, LaneCursor& cursor) {
   const int page = static_cast<int>(shared_.config.window_page);
-  if (cursor.wants_exhausted())
-    ask({lane, cursor.exhausted_from(), cursor.exhausted_from_id(), planned_at_, page}, cursor, ReadKind::exhausted);
+  const ExhaustedSearch& search = cursor.exhausted();
+  if (search.is_wanted()) ask({lane, search.from(), search.from_id(), planned_at_, page}, cursor, ReadKind::exhausted);
 }
 
 void Scanner::ask(const ScanRange& range, LaneCursor& cursor, ReadKind kind) {
@@ -153,13 +165,15 @@ void Scanner::plan_search(MonoTime now, const std::vector<Shard>& shards) {
   search_.limit = kMostLanes;
   search_.most_bytes = search_method_.most_bytes(shared_.all_shards.get()->size());
   const auto runs = type_runs([](const BizType&) { return true; });
-  for (const Shard shard : shards)
-    if (is_turn_of(shard, shards)) search_shard(shard, runs);
+  if (search_pace_.is_searching())
+    for (const Shard shard : shards)
+      if (is_turn_of(shard, shards)) search_shard(shard, runs);
   const auto asked =
       type_runs([&](const BizType& type) { return !type.is_paused(planned_at_) && is_asked_for(type, now); });
   if (asked.empty()) return;
   for (const Shard shard : *shared_.all_shards.get())
     if (!std::ranges::binary_search(shards, shard) && is_turn_of(shard, shards)) search_shard(shard, asked);
+  if (!search_pace_.is_searching()) searched_shards_ = 0;  // a walk of some types tells nothing of the others
 }
 
 // All types but those whose lanes have a cursor: these are read anyway, from their low-water mark on.

@@ -11,7 +11,7 @@ constexpr Duration kToleratedStepBack = std::chrono::milliseconds(50);
 }  // namespace
 
 MonoTime Timekeeper::step(MonoTime now) {
-  if (shared_.is_draining) return kWhenWoken;
+  if (shared_.membership.is_draining()) return kWhenWoken;
   const auto db_now = shared_.db_clock.at_least(now);
   // Hints may be waiting already, and when they fill the memory no push will wake this stage again.
   if (!db_now) return now + shared_.config.retry_pause;

@@ -63,6 +63,7 @@ Section types_section() {
            {"types.stats", "GET /v1/stats with 1,000 types", "ms", "<= 30"},
            {"types.asleep_idle", "1,000 types, each with a far-off job in most lanes, idle", "ms/min", "<= 2 x one"},
            {"types.asleep_stats", "  GET /v1/stats", "ms", "<= 30"},
+           {"types.deep_asleep_idle", "1,000 types, 40 far-off jobs in each lane, idle", "ms/min"},
            {"types.resident", "resident memory of the node", "MB", "<= 150", "", Figure::Rounds::most}}};
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bench/measurements.h"
+#include "bench/preload.h"
 #include "bench/processor_time.h"
 #include "bench/subject.h"
 
@@ -16,6 +17,7 @@ constexpr std::size_t kRate = 100;  // jobs per second, of all types together
 
 struct TypesOutcome {
   double asleep_ms = 0, asleep_stats_ms = 0;  // with a far-off job in most lanes
+  double deep_asleep_ms = 0;                  // with more of them in each lane than an index is read through for
   double idle_ms = 0, busy_ms = 0;            // processor time of node and PostgreSQL per minute
   double late_p50_ms = 0, late_p99_ms = 0, stats_ms = 0, resident_mb = 0;
 };
@@ -65,10 +67,12 @@ void put_to_sleep(Bench& bench, Subject& subject, const std::deque<std::string>&
   subject.settle();
 }
 
-TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> options = {}) {
+// `deep`: far-off jobs of each type in the last part; 0: without it.
+TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> options = {}, std::size_t deep = 0) {
   using std::chrono::seconds;
   const int window_s = bench.sizes.types_s;
-  Subject subject(bench.server, {bench.binary, R"({"kind":"noop"})", std::move(options)});
+  const Database database(bench.server);
+  Subject subject(database.url(), {bench.binary, R"({"kind":"noop"})", std::move(options)});
   std::deque<std::string> names{kType};
   for (std::size_t i = 1; i < n; ++i) {
     names.push_back("bench." + std::to_string(i));
@@ -99,6 +103,12 @@ TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> opt
     outcome.asleep_ms = idle_ms(subject, server, window_s);
     outcome.asleep_stats_ms = stats_ms(subject);
   }
+  if (deep > 0) {
+    write_pending(database.url(), deep * n, "statement_timestamp() + interval '1 day' + i % 3600 * interval '1 second'",
+                  Indexes::kept, static_cast<int>(n));
+    settle(database.url());
+    outcome.deep_asleep_ms = idle_ms(subject, server, window_s);
+  }
   outcome.resident_mb = subject.process().resident_mb();
   return outcome;
 }
@@ -106,7 +116,8 @@ TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> opt
 }  // namespace
 
 void measure_types(Bench& bench) {
-  const TypesOutcome one = run_types(bench, 1), many = run_types(bench, bench.sizes.types);
+  constexpr std::size_t kShards = 64, kOfEachLane = 40;
+  const TypesOutcome one = run_types(bench, 1), many = run_types(bench, bench.sizes.types, {}, kOfEachLane * kShards);
   bench.results.add("types.one_idle", one.idle_ms);
   bench.results.add("types.one_busy", one.busy_ms);
   bench.results.add("types.one_late_p99", one.late_p99_ms);
@@ -116,6 +127,7 @@ void measure_types(Bench& bench) {
   bench.results.add("types.stats", many.stats_ms);
   bench.results.add("types.asleep_idle", many.asleep_ms);
   bench.results.add("types.asleep_stats", many.asleep_stats_ms);
+  bench.results.add("types.deep_asleep_idle", many.deep_asleep_ms);
   bench.results.add("types.resident", many.resident_mb);
 }
 

@@ -89,7 +89,7 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
   heartbeat_ = std::make_unique<Heartbeat>(
       cluster, *heartbeat_store_, view_, *this,
       Heartbeat::Hooks{[this](MonoTime now) {
-                         return std::vector{ScannedDatabase{0, engine_->shared().scan_age(now)}};
+                         return std::vector{ScannedDatabase{0, engine_->shared().scans.age(now)}};
                        },
                        [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->used_map(); },
                        [this](bool is_alone) { engine_->set_alone(is_alone); }});

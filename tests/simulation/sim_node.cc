@@ -78,7 +78,7 @@ struct SimNode::Cluster {
             {[&node](MonoTime now) {
                std::vector<ScannedDatabase> scanned;
                for (const Part& part : node.parts_)
-                 scanned.push_back({static_cast<DatabaseId>(scanned.size()), part.engine->shared().scan_age(now)});
+                 scanned.push_back({static_cast<DatabaseId>(scanned.size()), part.engine->shared().scans.age(now)});
                return scanned;
              },
              [&node](MonoTime until) { node.parts_.front().engine->trust_until(until); },

@@ -72,7 +72,7 @@ class SimNode final : public EventSink {
 
   bool is_up() const { return keeper_ != nullptr; }
   bool reaches_control() const { return is_up() && !parts_.front().wire.is_cut(); }
-  bool is_draining() const { return is_up() && parts_.front().engine->shared().is_draining; }
+  bool is_draining() const { return is_up() && parts_.front().engine->shared().membership.is_draining(); }
   std::vector<Shard> shards() const;  // that it scans, in order
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
   // What it hears of the NOTIFYs tocsin_member, tocsin_due, and of one that a transaction sent for its jobs.

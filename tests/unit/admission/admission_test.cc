@@ -7,7 +7,7 @@
 #include <deque>
 #include <map>
 
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -62,6 +62,19 @@ TEST_F(AdmissionTest, AThousandInstantTypesDelayAnotherByOneBatch) {
     EXPECT_LE(instant, 1);
   }
   EXPECT_EQ(EngineConfig{}.claim_batch, 500U);
+}
+
+TEST_F(AdmissionTest, ThePriorityClaimerIsSoonFreeBesideManyLightTypes) {
+  std::vector<BizType> types{biz_type(5000)};
+  for (TypeId type = 1; type <= 1000; ++type) types.push_back(biz_type(type, "noop"));
+  catalog = TypeCatalog(types);
+  for (TypeId type = 1; type <= 1000; ++type) push(type, 1);
+  EXPECT_EQ(next(ClaimerRole::priority).jobs.size(), 64U);
+  EXPECT_EQ(next(ClaimerRole::secondary).jobs.size(), 500U) << "the others do the bulk";
+  push(5000, 1);
+  const DueBatch batch = next(ClaimerRole::priority);
+  ASSERT_EQ(batch.jobs.size(), 1U);
+  EXPECT_EQ(batch.jobs[0].type_id, 5000);
 }
 
 TEST_F(AdmissionTest, EveryTypeOfAKindIsServedOnceBeforeAnyIsServedAgain) {

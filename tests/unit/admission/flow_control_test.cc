@@ -1,7 +1,7 @@
 // What a node may start: permits, rates, the room of handlers; and how several nodes share them.
 #include <gtest/gtest.h>
 
-#include "unit/pipeline/permits_bench.h"
+#include "unit/pipeline/permits_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "pipeline/lease_reaper.h"
-#include "unit/pipeline/permits_bench.h"
+#include "unit/pipeline/permits_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -99,7 +99,7 @@ TEST_F(LeaseTableTest, HandedOverTheyTakeNoRoomOfTheHandler) {
 
 // The stage that asks the database ------------------------------------------------------------------------------------
 
-class LeaseReaperLooks : public StageBench {
+class LeaseReaperLooks : public StageFixture {
  protected:
   void SetUp() override {
     set_types({limited_pull(5)});

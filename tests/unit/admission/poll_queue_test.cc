@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -7,12 +7,12 @@
 #include <set>
 
 #include "pipeline/claimer.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class FireTest : public StageBench {
+class FireTest : public StageFixture {
  protected:
   void SetUp() override {
     set_types({biz_type(3, "noop")});
@@ -141,10 +141,10 @@ TEST_F(FireTest, TheRestOfARefusedBatchStartsOnlyWhatMayStillStart) {
     store.on_fire = [](auto) { return refused(); };
     step();
     step();  // two of them
-    shared().lease_valid_until = now.time_since_epoch().count();
+    shared().membership.trust_until(now);
     ASSERT_EQ(step(), kWhenWoken);
     change();
-    shared().lease_valid_until = MonoTime::max().time_since_epoch().count();
+    shared().membership.trust_until(MonoTime::max());
     store.on_fire = [](auto) {
       ADD_FAILURE();
       return std::vector<Fired>{};

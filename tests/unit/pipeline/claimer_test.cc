@@ -1,4 +1,4 @@
-#include "unit/pipeline/claimer_bench.h"
+#include "unit/pipeline/claimer_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -16,11 +16,11 @@ TEST_F(ClaimerTest, HasNothingToDoWhenNothingIsDue) {
 TEST_F(ClaimerTest, ClaimsNothingWhileOutcomesAreStuck) {
   push_due({{1, 1, kStart}});
   win_all_but({});
-  shared().unanswered_since = now.time_since_epoch().count();
+  shared().answers.note_request(now);
   now += shared().outcome_patience() + 1ms;
   EXPECT_EQ(step(), now + config.retry_pause);
   EXPECT_EQ(store.calls, 0);
-  shared().unanswered_since = EngineShared::kAnswered;
+  shared().answers.note_answer();
   step();
   EXPECT_EQ(won().size(), 1U);
 }
@@ -338,7 +338,7 @@ TEST_F(ClaimerTest, ResolvesItsDoubtAlsoWhileTheNodeDrains) {
   push_due({{1, 1, kStart}});
   store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
   step();
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   store.on_claimed_with = [this](auto&, auto) { return std::vector<ClaimedJob>{claimed(1, 1)}; };
   step();
   EXPECT_EQ(won().size(), 1U) << "the runner gives it back";
@@ -409,7 +409,7 @@ TEST_F(ClaimerTest, ForgetsJobsOfTypesThatWerePausedMeanwhile) {
 
 TEST_F(ClaimerTest, ClaimsNothingNewWhileTheNodeDrains) {
   push_due({{1, 1, kStart}});
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   EXPECT_EQ(step(), kWhenWoken);
   EXPECT_EQ(store.calls, 0);
 }

@@ -1,6 +1,6 @@
 // Who is woken when an engine hears of its cluster and its types: an idle node sleeps.
 #include "pipeline/engine.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {

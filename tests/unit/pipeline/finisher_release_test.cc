@@ -1,5 +1,5 @@
 // Claims that are released: the times that their jobs get, and who hears of them.
-#include "unit/pipeline/finisher_bench.h"
+#include "unit/pipeline/finisher_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -40,14 +40,12 @@ TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
 
 // Another node may own the shard by now, and its scans may have passed the old time.
 TEST_F(FinisherTest, WhatDidNotStartIsDueNowAfterTheLeaseIsLost) {
-  std::vector<Candidate> told;
-  shared().tell_owner = [&](const Candidate& job) { told.push_back(job); };
   know_time();
   now += 40ms;
   ClaimedJob job = claimed(make_job_id(1, 0), 1);
   job.fire_at_before = db_now() - 3s;
   give(job, Outcome::not_started(0s));
-  shared().lease_valid_until = now.time_since_epoch().count();
+  shared().membership.trust_until(now);
   step();
   EXPECT_EQ(sent.at(0).delay, 0s);
   step();
@@ -69,13 +67,13 @@ TEST_F(FinisherTest, WhatAConsumerDidNotGetIsDueNow) {
 
 // The delay is counted when the claim is released, and written when the database answers.
 TEST_F(FinisherTest, AReleaseThatWaitsLosesItsOldTimeWithShardOrLease) {
-  const auto lose_lease = [&] { shared().lease_valid_until = now.time_since_epoch().count(); };
+  const auto lose_lease = [&] { shared().membership.trust_until(now); };
   const auto lose_shard = [&] { shared().shards.set(std::make_shared<const std::vector<Shard>>()); };
   const auto lose_nothing = [] {};
   const Error refused{ErrorCode::conflict, "not this one", ""};
   for (const Error& error : {unavailable(), refused}) {
     const auto delay_after = [&](const std::function<void()>& lose) {
-      shared().lease_valid_until = MonoTime::max().time_since_epoch().count();
+      shared().membership.trust_until(MonoTime::max());
       shared().shards.set(std::make_shared<const std::vector<Shard>>(shards));
       know_time();
       ClaimedJob job = claimed(make_job_id(1, 0), 1);
@@ -98,8 +96,6 @@ TEST_F(FinisherTest, AReleaseThatWaitsLosesItsOldTimeWithShardOrLease) {
 
 // Whether the lease ended before the write or after it, the next owner and this node's scans find the job.
 TEST_F(FinisherTest, AReleaseWhoseLeaseIsLostWhileItIsWrittenIsToldToBoth) {
-  std::vector<Candidate> told;
-  shared().tell_owner = [&](const Candidate& job) { told.push_back(job); };
   know_time();
   now += 40ms;
   ClaimedJob job = claimed(make_job_id(1, 0), 1);
@@ -107,7 +103,7 @@ TEST_F(FinisherTest, AReleaseWhoseLeaseIsLostWhileItIsWrittenIsToldToBoth) {
   give(job, Outcome::not_started(0s));
   step();
   ASSERT_EQ(sent.at(0).delay, -3s);
-  shared().lease_valid_until = now.time_since_epoch().count();
+  shared().membership.trust_until(now);
   step();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_LE(told[0].fire_at, db_now() - 2990ms);

@@ -1,6 +1,6 @@
 #include "core/retry_policy.h"
 #include "pipeline/lease_reaper.h"
-#include "unit/pipeline/finisher_bench.h"
+#include "unit/pipeline/finisher_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -43,10 +43,8 @@ TEST_F(FinisherTest, HintsAtRetriesThatAreDueSoonInShardsOfItsOwn) {
 
 // A node that ends releases what it has claimed when its shards are another's already, who may have read the lane.
 TEST_F(FinisherTest, TellsTheOwnerOfWhatIsDueAgainInAShardOfAnotherNode) {
-  std::vector<Candidate> told;
-  shared().tell_owner = [&](const Candidate& job) { told.push_back(job); };
   know_time();
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   give(claimed(make_job_id(1, 9), 1), Outcome::done(), true);
   give(claimed(make_job_id(2, 9), 1), Outcome::retry("busy", 300ms));
   give(claimed(make_job_id(3, 9), 1), Outcome::retry("busy", 1h));
@@ -361,7 +359,7 @@ TEST_F(FinisherTest, WaitsForTheLockOfATableWithAllItHas) {
   EXPECT_EQ(events[Counter::set_aside], 0);
 }
 
-class LeaseReaperTest : public StageBench {
+class LeaseReaperTest : public StageFixture {
  protected:
   void give(std::vector<JobId> jobs) { shared().expired.push_some(jobs); }
   MonoTime step() { return reaper_->step(now); }
@@ -405,7 +403,7 @@ TEST_F(LeaseReaperTest, LeavesThemToTheNextScanWhenTheStoreIsUnavailable) {
 
 TEST_F(LeaseReaperTest, RestsWhileTheNodeDrains) {
   give({1});
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   EXPECT_EQ(step(), kWhenWoken);
   EXPECT_EQ(store.calls, 0);
 }

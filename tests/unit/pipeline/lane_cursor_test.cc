@@ -2,18 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/pipeline/lane_rows.h"
+
 namespace tocsin {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr WallTime kBegin{1'767'225'600s};
-
-LaneCursor::Rows rows_due(std::initializer_list<WallTime> times) {
-  LaneCursor::Rows rows;
-  for (const WallTime time : times) rows.push_back({{make_job_id(static_cast<JobId>(rows.size()) + 1, 0), 1, time}});
-  return rows;
-}
 
 TEST(LaneCursor, LowWaterMarkStaysBelowLateCommitsAndTheOldestRow) {
   LaneCursor cursor(kBegin);
@@ -79,55 +75,16 @@ TEST(LaneCursor, ARowThatComesBackMovesTheFloorBackAndIsNoFindingOfAnAudit) {
   EXPECT_EQ(read(rows_due({kBegin - 1min})), 0);
 }
 
-TEST(LaneCursor, ExhaustedRowsAreReadOncePerSweepAndUntilTheyAreGone) {
+TEST(LaneCursor, SweepsAndAuditsSearchForExhaustedRows) {
   LaneCursor cursor(kBegin);
-  EXPECT_FALSE(cursor.wants_exhausted());
+  EXPECT_FALSE(cursor.exhausted().is_wanted());
   cursor.begin_sweep();
-  ASSERT_TRUE(cursor.wants_exhausted());
-  EXPECT_EQ(cursor.exhausted_from(), WallTime::min());
-  auto rows = rows_due({kBegin - 4s, kBegin - 3s, kBegin - 2s});
-  rows[1].is_exhausted = rows[2].is_exhausted = true;
-  cursor.read_exhausted(kBegin, rows, /*is_page_full=*/false);
-  EXPECT_FALSE(cursor.wants_exhausted());
-  EXPECT_EQ(cursor.exhausted_from(), kBegin - 3s);
-  EXPECT_EQ(cursor.exhausted_from_id(), 0) << "it is among the rows read next";
+  EXPECT_TRUE(cursor.exhausted().is_wanted());
+  cursor.exhausted().note_page(kBegin, {}, /*is_page_full=*/false);
   cursor.begin_sweep();
-  cursor.read_exhausted(kBegin, {}, /*is_page_full=*/false);
-  EXPECT_EQ(cursor.exhausted_from(), kBegin) << "no row before it is looked at twice";
-}
-
-TEST(LaneCursor, ALongSearchForExhaustedRowsContinuesPageByPage) {
-  LaneCursor cursor(kBegin);
-  cursor.begin_sweep();
-  auto rows = rows_due({kBegin - 9s, kBegin - 8s});
-  rows[0].is_exhausted = true;
-  cursor.read_exhausted(kBegin, rows, /*is_page_full=*/true);
-  EXPECT_TRUE(cursor.wants_exhausted()) << "there are more";
-  cursor.begin_sweep();
+  EXPECT_EQ(cursor.exhausted().from(), kBegin) << "where the last search ended";
   cursor.begin_audit();
-  EXPECT_EQ(cursor.exhausted_from(), kBegin - 8s) << "or it would never come to its end";
-  EXPECT_EQ(cursor.exhausted_from_id(), rows[1].candidate.job_id);
-  cursor.read_exhausted(kBegin, rows_due({kBegin - 7s}), /*is_page_full=*/false);
-  EXPECT_FALSE(cursor.wants_exhausted());
-  EXPECT_EQ(cursor.exhausted_from(), kBegin - 9s) << "it may not be dead yet";
-  cursor.begin_audit();
-  EXPECT_EQ(cursor.exhausted_from(), WallTime::min());
-}
-
-TEST(LaneCursor, SleepsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {
-  LaneCursor cursor(kBegin);
-  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 1h, kBegin + 1h)) << "it has read nothing yet";
-  cursor.begin_turn(/*reads_all=*/true);
-  cursor.note_read(kBegin, rows_due({kBegin + 3s}));
-  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 1h, kBegin + 1h)) << "its last read found a row";
-  cursor.begin_turn(/*reads_all=*/false);
-  cursor.note_read(kBegin + 4s, {});
-  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 1h, kBegin + 1h)) << "not all was read";
-  cursor.begin_turn(/*reads_all=*/true);
-  cursor.note_read(kBegin + 4s, {});
-  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 2s, kBegin + 1h)) << "its row is in memory";
-  EXPECT_FALSE(cursor.may_be_forgotten(kBegin + 5s, kBegin)) << "a snapshot still sees the row";
-  EXPECT_TRUE(cursor.may_be_forgotten(kBegin + 5s, kBegin + Duration(1)));
+  EXPECT_EQ(cursor.exhausted().from(), WallTime::min());
 }
 
 }  // namespace

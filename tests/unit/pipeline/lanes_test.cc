@@ -9,12 +9,12 @@
 #include "pipeline/engine.h"
 #include "pipeline/lease_reaper.h"
 #include "pipeline/scanner.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class LanesTest : public StageBench {
+class LanesTest : public StageFixture {
  protected:
   void SetUp() override {
     config.overdue_page = 8;

@@ -4,12 +4,12 @@
 #include <set>
 
 #include "pipeline/claimer.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class Pull : public StageBench {
+class Pull : public StageFixture {
  protected:
   void SetUp() override {
     config.capacity = 320;  // eleven due jobs of a pull type may wait for a consumer
@@ -25,7 +25,7 @@ class Pull : public StageBench {
   std::size_t running() { return shared().limiter.running(); }
 
   void ask(int consumer, TypeId type, std::size_t max, Duration wait = 10s, Duration ttr = 30s) {
-    EXPECT_TRUE(shared().polls.add(std::make_shared<const Poll>(
+    EXPECT_TRUE(shared().polls->add(std::make_shared<const Poll>(
         Poll{type, max, ttr, now, now + wait, [this, consumer] { return gone.contains(consumer); },
              [this, consumer](const std::vector<ClaimedJob>& jobs) {
                for (const ClaimedJob& job : jobs) answers[consumer].push_back(job.job.job_id);
@@ -138,7 +138,7 @@ TEST_F(Pull, WhatWasWonTooLateGoesBackAndItsConsumerWaitsOn) {
   };
   step();
   EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
-  EXPECT_EQ(shared().polls.demand(1), 1U);
+  EXPECT_EQ(shared().polls->demand(1), 1U);
   EXPECT_EQ(released(), 1U);
 }
 
@@ -148,7 +148,7 @@ TEST_F(Pull, AFailedClaimLetsItsConsumersWaitOn) {
   store.on_claim = [](auto, auto, auto&) { return unavailable(); };
   EXPECT_EQ(step(), now + config.retry_pause);
   EXPECT_EQ(running(), 0U);
-  EXPECT_EQ(shared().polls.demand(1), 5U);
+  EXPECT_EQ(shared().polls->demand(1), 5U);
   EXPECT_TRUE(empty_answers.empty());
 }
 
@@ -157,7 +157,7 @@ TEST_F(Pull, AClaimInDoubtHoldsNoConsumerAndItsJobsGoBack) {
   ask(7, 1, 5);
   store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
   step();
-  EXPECT_EQ(shared().polls.demand(1), 5U);
+  EXPECT_EQ(shared().polls->demand(1), 5U);
   EXPECT_EQ(running(), 2U);
   store.on_claimed_with = [this](auto&, auto) { return std::vector<ClaimedJob>{claimed(2, 1)}; };
   step();
@@ -247,7 +247,7 @@ TEST_F(Pull, APausedTypeIsNotClaimedAndItsConsumersWait) {
   ask(7, 1, 1);
   EXPECT_EQ(step(), kWhenWoken);
   EXPECT_EQ(store.calls, 0);
-  EXPECT_EQ(shared().polls.demand(1), 1U);
+  EXPECT_EQ(shared().polls->demand(1), 1U);
 }
 
 TEST_F(Pull, WhoDoesNotWaitGetsWhatIsDueOrAnEmptyAnswer) {
@@ -293,7 +293,7 @@ TEST_F(Pull, WhatWasGatheredIsHandedOutWhenTheNextLaneFails) {
     EXPECT_TRUE(answers.empty());
     step();
     EXPECT_EQ(answers[7], (std::vector<JobId>{1, 2}));
-    EXPECT_EQ(shared().polls.demand(1), 0U);
+    EXPECT_EQ(shared().polls->demand(1), 0U);
     if (error.code == ErrorCode::in_doubt) step();
     EXPECT_EQ(running(), 0U);
     shared().due.end_backlog({{0, 1}, kStart});

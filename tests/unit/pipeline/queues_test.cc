@@ -7,7 +7,7 @@
 #include "admission/admission.h"
 #include "admission/concurrency_limiter.h"
 #include "pipeline/known_jobs.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -20,6 +20,39 @@ TEST(KnownJobs, TakesAJobOnce) {
   known.remove(1);
   EXPECT_FALSE(known.contains(1));
   EXPECT_EQ(known.add(1, 5), KnownJobs::Added::yes);
+}
+
+TEST(KnownJobs, LeavesAHintBeyondTheHorizonToTheScanWhenHalfOfTheShareIsUsed) {
+  using enum KnownJobs::Hint;
+  KnownJobs known(100);
+  JobId id = 0;
+  const auto offer = [&](Duration in) { return known.offer_hint({++id, 1, kStart + in}); };
+  known.set_horizon(kStart + 2s);
+  EXPECT_EQ(offer(3s), entered) << "memory is ample";
+  while (known.fill(1) < KnownJobs::kAmple) EXPECT_EQ(offer(1s), entered);
+  EXPECT_EQ(offer(2001ms), left_to_scan);
+  EXPECT_EQ(offer(2s), entered);
+  EXPECT_EQ(known.offer_hint({1, 1, kStart + 4s}), entered) << "the job was moved";
+  known.raise_horizon(kStart + 1s);
+  EXPECT_EQ(offer(2s), entered) << "it is no later than the horizon was";
+  known.raise_horizon(WallTime::max());
+  EXPECT_EQ(offer(1h), entered);
+  EXPECT_FALSE(known.take_refused()) << "memory had capacity";
+}
+
+TEST(KnownJobs, TellsOfTheFirstHintThatIsRefusedAtFullLookahead) {
+  using enum KnownJobs::Hint;
+  KnownJobs known(8);
+  JobId id = 0;
+  while (known.add(++id, 1) == KnownJobs::Added::yes) continue;
+  const Candidate hint{100, 1, kStart};
+  EXPECT_EQ(known.offer_hint(hint), first_full);
+  EXPECT_EQ(known.offer_hint(hint), full);
+  EXPECT_TRUE(known.take_refused());
+  EXPECT_FALSE(known.take_refused());
+  known.set_horizon(kStart + 2s);
+  EXPECT_EQ(known.offer_hint(hint), full) << "the lookahead is short already";
+  EXPECT_TRUE(known.take_refused());
 }
 
 TEST(KnownJobs, TellsWhenAJobItHoldsIsDueEarlierThanItKnew) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/finisher.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -15,7 +15,7 @@ class HeldHandler final : public Handler {
   std::vector<std::pair<const ClaimedJob*, Finish>> started;
 };
 
-class RunnerTest : public StageBench {
+class RunnerTest : public StageFixture {
  protected:
   void SetUp() override { set_types({biz_type(1), biz_type(2, "carrier_pigeon")}); }
   void give(ClaimedJob job) {
@@ -90,7 +90,7 @@ TEST_F(RunnerTest, KeepsTheJobAsLongAsItsHandlerRuns) {
 
 TEST_F(RunnerTest, GivesBackWhatHasNotStartedWhenTheNodeDrains) {
   give(claimed(1, 1));
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   step();
   EXPECT_TRUE(handler.started.empty());
   const auto runs = outcomes();

@@ -1,5 +1,5 @@
 // Which lanes a scan reads: those with rows due soon, and nothing of the others.
-#include "unit/pipeline/scanner_bench.h"
+#include "unit/pipeline/scanner_fixture.h"
 
 namespace tocsin {
 namespace {

@@ -153,17 +153,5 @@ TEST(ScanSchedule, AnIdleCycleTakesTwoIntervals) {
   EXPECT_EQ(schedule.end_scan(true), 1s);
 }
 
-TEST(ShardRotation, GivesEveryShardOneTurnPerPeriodAndMakesUpForIdleIntervals) {
-  ShardRotation rotation(10s, 1s);
-  std::vector<int> turns(20);
-  for (std::size_t interval = 2; interval <= 10; interval += 2) {
-    int n = 0;
-    for (; rotation.next(interval); ++n)
-      for (Shard shard = 0; shard < 20; ++shard) turns[static_cast<std::size_t>(shard)] += rotation.is_turn_of(shard);
-    EXPECT_EQ(n, 2);
-  }
-  EXPECT_EQ(turns, std::vector<int>(20, 1));
-}
-
 }  // namespace
 }  // namespace tocsin

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "unit/pipeline/scanner_bench.h"
+#include "unit/pipeline/scanner_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -259,8 +259,8 @@ TEST_F(ScannerThatLooksAhead, NobodyKnowsHowFarAfterAFailedScan) {
 }
 
 TEST_F(ScannerThatLooksAhead, AndDoesNotRestForLongerThanItLooks) {
-  shared().is_alone = true;
-  shared().is_listening = true;
+  shared().membership.set_alone(true);
+  shared().membership.set_listening(true);
   for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
   reach();
   shared().candidates.pop_some(1'000'000);
@@ -315,9 +315,9 @@ TEST_F(ScannerTest, ASoleIdleNodeThatHearsNotificationsScansHalfAsOften) {
     return now - last - round_trip;
   };
   EXPECT_EQ(next_scan_comes_after(), 1s);
-  shared().is_alone = true;
+  shared().membership.set_alone(true);
   EXPECT_EQ(next_scan_comes_after(), 1s) << "it may miss a notification";
-  shared().is_listening = true;
+  shared().membership.set_listening(true);
   EXPECT_EQ(next_scan_comes_after(), 2s);
   const JobId job = insert(db_now() + 5s);
   EXPECT_LE(next_scan_comes_after(), 1s) << "it found a lane";
@@ -326,7 +326,7 @@ TEST_F(ScannerTest, ASoleIdleNodeThatHearsNotificationsScansHalfAsOften) {
   shared().known.remove(job);
   EXPECT_EQ(found(), std::vector<JobId>{job});
   EXPECT_EQ(next_scan_comes_after(), 2s);
-  shared().is_alone = false;
+  shared().membership.set_alone(false);
   EXPECT_EQ(next_scan_comes_after(), 1s);
 }
 

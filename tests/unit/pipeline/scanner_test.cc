@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "unit/pipeline/scanner_bench.h"
+#include "unit/pipeline/scanner_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -104,11 +104,11 @@ TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
   poll->deadline = now;
   poll->is_gone = [] { return false; };
   poll->answer = [](std::vector<ClaimedJob>) {};
-  ASSERT_TRUE(shared().polls.add(poll));
+  ASSERT_TRUE(shared().polls->add(poll));
   scan();
   EXPECT_EQ(lanes_of(2), (std::set<Shard>{0, 1, 2, 3}));
   EXPECT_EQ(lanes_of(1), std::set<Shard>{1});
-  shared().polls.expire(now + 1s);
+  shared().polls->expire(now + 1s);
   now += 1min;
   scan();
   EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "no consumer has asked for long";
@@ -418,19 +418,19 @@ TEST_F(ScannerTest, FullMemoryStopsTheReadingAndLosesNothing) {
 TEST_F(ScannerTest, SaysWhenScansCannotKeepUp) {
   keeps_awake = true;
   scan_until(kStart + 3s);
-  EXPECT_EQ(shared().scan_trouble(now), "");
+  EXPECT_EQ(shared().scans.trouble(now), "");
   round_trip = config.scan_interval * 2;
   scan_until(db_now() + 6s);
-  EXPECT_EQ(shared().scan_trouble(now), "scans are behind: one takes 2000 ms where there is one every 1000 ms");
+  EXPECT_EQ(shared().scans.trouble(now), "scans are behind: one takes 2000 ms where there is one every 1000 ms");
   round_trip = 1ms;
   scan_until(db_now() + 6s);
-  EXPECT_EQ(shared().scan_trouble(now), "");
-  EXPECT_TRUE(shared().scan_trouble(now + config.lookahead + 1s).starts_with("scans are behind: the last one ended"));
+  EXPECT_EQ(shared().scans.trouble(now), "");
+  EXPECT_TRUE(shared().scans.trouble(now + config.lookahead + 1s).starts_with("scans are behind: the last one ended"));
 }
 
 TEST_F(ScannerTest, RestsWhileTheNodeDrains) {
   scanner();
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   EXPECT_EQ(scanner().step(now), kWhenWoken);
   EXPECT_EQ(store.calls, 0);
 }

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
 
-class TimekeeperTest : public StageBench {
+class TimekeeperTest : public StageFixture {
  protected:
   Timekeeper& timekeeper() {
     if (!timekeeper_) timekeeper_.emplace(shared());
@@ -142,7 +142,7 @@ TEST_F(TimekeeperTest, NeverHoldsMoreDueJobsThanItsCapacity) {
 
 TEST_F(TimekeeperTest, RestsWhileTheNodeDrains) {
   know_time();
-  shared().is_draining = true;
+  shared().membership.begin_drain();
   give(1, kStart);
   EXPECT_EQ(step(), kWhenWoken);
   EXPECT_TRUE(due().empty());

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "pipeline/claimer.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 
-class ClaimerTest : public StageBench {
+class ClaimerTest : public StageFixture {
  protected:
   void SetUp() override {
     set_types({biz_type(1), biz_type(2), biz_type(3, "noop")});

@@ -8,7 +8,7 @@
 
 #include "admission/permit_renewer.h"
 #include "support/fake_sessions.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 

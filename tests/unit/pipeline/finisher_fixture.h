@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "pipeline/finisher.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 
-class FinisherTest : public StageBench {
+class FinisherTest : public StageFixture {
  protected:
+  FinisherTest() {
+    config.tell_owner = [this](const Candidate& job) { told.push_back(job); };
+    finisher_ = std::make_unique<Finisher>(shared(), store, 42);
+  }
   void SetUp() override {
     set_types({biz_type(1)});
     reply_with(FinishReply::applied);
@@ -32,9 +36,10 @@ class FinisherTest : public StageBench {
   std::size_t running() { return shared().limiter.running(); }
 
   std::vector<FinishRequest> sent;
+  std::vector<Candidate> told;  // to the owners of other shards
 
  private:
-  std::unique_ptr<Finisher> finisher_ = std::make_unique<Finisher>(shared(), store, 42);
+  std::unique_ptr<Finisher> finisher_;
 };
 
 }  // namespace tocsin

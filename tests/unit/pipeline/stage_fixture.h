@@ -130,7 +130,7 @@ struct TestPool final : StartPool {
 };
 inline std::shared_ptr<TestPool> pool_of(std::size_t n) { return std::make_shared<TestPool>(n); }
 
-class StageBench : public ::testing::Test {
+class StageFixture : public ::testing::Test {
  protected:
   // REQUIRES: before the first use of shared().
   EngineConfig config;

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "pipeline/scanner.h"
-#include "unit/pipeline/stage_bench.h"
+#include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 
-class ScannerTest : public StageBench {
+class ScannerTest : public StageFixture {
  protected:
   struct Row {
     Candidate candidate;

@@ -1,0 +1,49 @@
+// LaneLife: when the scans read one lane next, and when its cursor may be forgotten. A lane whose rows are gone needs
+// no cursor; a search finds its next row. Part of LaneCursor. Reads no clock. Thread: owner only (the scanner's).
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ports/job_store.h"
+
+namespace tocsin {
+
+class LaneLife {
+ public:
+  // A search found a row of the lane at `now` (database clock).
+  explicit LaneLife(WallTime now) : last_seen_at_(now) {}
+
+  // The next statement reads the lane, although its shard may not have its turn (ScanSchedule). True of a new lane.
+  bool is_read_at_once() const { return is_read_at_once_; }
+  // Requests that. False: the last request is less than `pause` ago; the next scan of its shard reads the lane.
+  bool read_at_once(MonoTime now, Duration pause) {
+    if (now - last_request_ < pause) return false;
+    last_request_ = now;
+    return is_read_at_once_ = true;
+  }
+  // A statement reads the lane now, in a turn. `reads_all`: the window, too.
+  void begin_turn(bool reads_all) { is_read_at_once_ = false, is_empty_ = reads_all; }
+  // A read planned at `at` (database clock) found these rows.
+  void note_read(WallTime at, const std::vector<ScanReply::Row>& rows) {
+    if (rows.empty()) return;
+    is_empty_ = false;
+    last_seen_at_ = at;
+    last_due_ = std::max(last_due_, rows.back().candidate.fire_at);
+  }
+  // Whether the last turn read the whole lane without finding a row, and no row seen before is due later than `now`. A
+  // row that was seen after the xmin watermark may still be visible to a snapshot; its dead index entry would slow the
+  // search, so the cursor stays until the watermark has passed that time.
+  bool may_be_forgotten(WallTime now, WallTime xmin_watermark) const {
+    return !is_read_at_once_ && is_empty_ && last_seen_at_ < xmin_watermark && last_due_ < now;
+  }
+
+ private:
+  WallTime last_seen_at_;                // when a row was seen last
+  WallTime last_due_ = WallTime::min();  // of all rows seen
+  MonoTime last_request_ = MonoTime(std::chrono::hours(-1));
+  bool is_read_at_once_ = true;
+  bool is_empty_ = false;  // the last turn read the whole lane, which had no row
+};
+
+}  // namespace tocsin

@@ -1,0 +1,57 @@
+// MembershipState: what the stages of an engine must know of the node's membership: whether the node drains, how long
+// its lease is valid, whether it is the sole member, and whether it hears the database's notifications. The node sets
+// it through Engine.
+//
+// Past the end of the lease other nodes may scan this node's shards, so stages stop scanning and claiming until the
+// lease is extended.
+//
+// Thread: any.
+#pragma once
+
+#include <atomic>
+#include <utility>
+
+#include "base/mutex.h"
+#include "tocsin/clock.h"
+
+namespace tocsin {
+
+class MembershipState {
+ public:
+  void begin_drain() { is_draining_ = true; }
+  bool is_draining() const { return is_draining_; }
+
+  // The lease ends at `time`; there is no end before the first call. True: a stage has stopped without a lease, and the
+  // caller must wake all.
+  bool trust_until(MonoTime time) {
+    MutexLock lock(mutex_);
+    lease_valid_until_ = time;
+    return std::exchange(is_awaited_, false);
+  }
+  bool is_lease_lost(MonoTime now) const {
+    MutexLock lock(mutex_);
+    return now >= lease_valid_until_;
+  }
+  // The same for a stage that returns kWhenWoken while this is true: the next trust_until() wakes it.
+  bool stops_without_lease(MonoTime now) {
+    MutexLock lock(mutex_);
+    const bool is_lost = now >= lease_valid_until_;
+    is_awaited_ = is_awaited_ || is_lost;
+    return is_lost;
+  }
+
+  // Sole member: no other node uses this database. Returns whether it was.
+  bool set_alone(bool is_alone) { return is_alone_.exchange(is_alone); }
+  // Notifications of the database arrive. Returns whether they did.
+  bool set_listening(bool is_listening) { return is_listening_.exchange(is_listening); }
+  bool is_alone() const { return is_alone_; }
+  bool is_listening() const { return is_listening_; }
+
+ private:
+  mutable Mutex mutex_;
+  MonoTime lease_valid_until_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();
+  bool is_awaited_ TOCSIN_GUARDED_BY(mutex_) = false;  // a stage sleeps until the lease is extended
+  std::atomic<bool> is_draining_{false}, is_alone_{false}, is_listening_{false};  // each stands alone
+};
+
+}  // namespace tocsin

@@ -1,0 +1,35 @@
+#include "pipeline/answer_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(AnswerWatch, WaitsOnlyAfterARequest) {
+  AnswerWatch watch;
+  EXPECT_FALSE(watch.has_waited(1s, MonoTime(1h)));
+  watch.note_request(MonoTime(2s));
+  EXPECT_FALSE(watch.has_waited(1s, MonoTime(3s)));
+  EXPECT_TRUE(watch.has_waited(1s, MonoTime(3001ms)));
+}
+
+TEST(AnswerWatch, WaitsSinceTheFirstRequestThatWasNotAnswered) {
+  AnswerWatch watch;
+  watch.note_request(MonoTime(2s));
+  watch.note_request(MonoTime(4s));
+  EXPECT_TRUE(watch.has_waited(2s, MonoTime(4500ms)));
+}
+
+TEST(AnswerWatch, AnAnswerEndsTheWait) {
+  AnswerWatch watch;
+  watch.note_request(MonoTime(2s));
+  watch.note_answer();
+  EXPECT_FALSE(watch.has_waited(1s, MonoTime(1h)));
+  watch.note_request(MonoTime(1h));
+  EXPECT_FALSE(watch.has_waited(1s, MonoTime(1h + 1s)));
+}
+
+}  // namespace
+}  // namespace tocsin

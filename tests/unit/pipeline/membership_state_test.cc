@@ -1,0 +1,54 @@
+#include "pipeline/membership_state.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(MembershipState, ALeaseHasNoEndUntilOneIsSet) {
+  MembershipState state;
+  EXPECT_FALSE(state.is_lease_lost(MonoTime(24h)));
+  state.trust_until(MonoTime(2s));
+  EXPECT_FALSE(state.is_lease_lost(MonoTime(1999ms)));
+  EXPECT_TRUE(state.is_lease_lost(MonoTime(2s)));
+}
+
+TEST(MembershipState, AnExtensionTellsOnceThatAStageHasStopped) {
+  MembershipState state;
+  EXPECT_FALSE(state.trust_until(MonoTime(2s)));
+  EXPECT_FALSE(state.stops_without_lease(MonoTime(1s)));
+  EXPECT_FALSE(state.trust_until(MonoTime(2s))) << "no stage has stopped";
+  EXPECT_TRUE(state.stops_without_lease(MonoTime(3s)));
+  EXPECT_TRUE(state.trust_until(MonoTime(4s)));
+  EXPECT_FALSE(state.trust_until(MonoTime(5s)));
+}
+
+TEST(MembershipState, AStageThatOnlyAsksIsNotWoken) {
+  MembershipState state;
+  state.trust_until(MonoTime(2s));
+  EXPECT_TRUE(state.is_lease_lost(MonoTime(3s)));
+  EXPECT_FALSE(state.trust_until(MonoTime(4s)));
+}
+
+TEST(MembershipState, ANewMemberIsNeitherAloneNorListening) {
+  MembershipState state;
+  EXPECT_FALSE(state.is_alone());
+  EXPECT_FALSE(state.is_listening());
+  EXPECT_FALSE(state.is_draining());
+}
+
+TEST(MembershipState, ASettingTellsWhatItWasBefore) {
+  MembershipState state;
+  EXPECT_FALSE(state.set_alone(true));
+  EXPECT_TRUE(state.set_alone(false));
+  EXPECT_FALSE(state.set_listening(true));
+  EXPECT_TRUE(state.is_listening());
+  EXPECT_FALSE(state.is_alone());
+  state.begin_drain();
+  EXPECT_TRUE(state.is_draining());
+}
+
+}  // namespace
+}  // namespace tocsin
