@@ -10,6 +10,8 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kCopyTime = std::chrono::hours(24);
+// The SQLSTATE of CREATE SUBSCRIPTION when the target's server does not reach the source. The session itself is sound.
+constexpr const char* kConnectionFailure = "08006";
 
 // Publications and subscriptions belong to a database, slots to the server.
 std::string link_name(Shard shard) { return "tocsin_move_" + std::to_string(shard); }
@@ -147,10 +149,10 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
             sql::statement("copy_subscribe", {{"subscription", name}, {"source", tx.quote(source)}, {"slot", slot}}));
       else if (source != known[0][0].c_str())
         tx.exec("ALTER SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source));
-    } catch (const pqxx::failure& error) {
-      const std::string why = error.what();
-      if (why.find("connect to the publisher") == std::string::npos) throw;
-      throw Refused("its server does not reach the source: " + why + "; --source-url says how it does");
+    } catch (const pqxx::broken_connection& error) {
+      if (session_.last_refusal().sql_state() != kConnectionFailure || !tx.conn().is_open()) throw;
+      throw Refused("its server does not reach the source: " + std::string(error.what()) +
+                    "; --source-url says how it does");
     }
     // Without a publication of that name the server only warns.
     if (!is_known && tx.exec1(of_subscription("copy_subscribed_tables", name))[1].as<int>() == 0)
