@@ -29,7 +29,7 @@ Result<std::vector<TypeState>> PgMaintenance::type_states() {
 
 Result<bool> PgMaintenance::run_briefly(const char* statement) {
   return session_.transact<bool>([&](pqxx::work& tx) {
-    tx.exec0("SET LOCAL statement_timeout = " + std::to_string(brief_.count()));
+    tx.exec0(sql::set_local("statement_timeout", std::to_string(brief_.count())));
     return tx.exec1(statement)[0].as<bool>();
   });
 }
@@ -57,7 +57,7 @@ Status PgMaintenance::forget_old_reports() {
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
           "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
           "report_flush WHERE flushed_at"})
-      tx.exec0("DELETE FROM tocsin." + std::string(rows) + " < statement_timestamp() - interval '400 days'");
+      tx.exec0(sql::statement("forget_old_reports", {{"rows", rows}}));
   });
 }
 
@@ -134,10 +134,10 @@ Result<bool> PgMaintenance::drop_history(const OldDay& day) {
     try {
       // Detached first, without the lock that would stop every finish; then no statement reads the table any more.
       if (day.is_attached) {
-        const std::string how = day.table + (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY");
-        tx.exec0("ALTER TABLE tocsin.job_history_" + day.status + " DETACH PARTITION tocsin." + how);
+        const char* const how = day.is_half_detached ? "FINALIZE" : "CONCURRENTLY";
+        tx.exec0(sql::statement("detach_history", {{"status", day.status}, {"table", day.table}, {"how", how}}));
       }
-      tx.exec0("DROP TABLE tocsin." + day.table);
+      tx.exec0(sql::statement("drop_history", {{"table", day.table}}));
     } catch (const pqxx::sql_error& error) {
       // The table was dropped or detached meanwhile, or another node detaches it now.
       if (error.sqlstate() != "42P01" && error.sqlstate() != "55000") throw;
