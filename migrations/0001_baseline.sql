@@ -170,6 +170,11 @@ RETURN (
              WITH ORDINALITY
         ORDER BY ordinality DESC LIMIT 16) e);
 
+-- A job that SQL makes due within this is told to the nodes at once: no scan may read it in time. A second more than
+-- scans read ahead; EngineConfig::hint_window() is the same time.
+CREATE FUNCTION tocsin.hint_window() RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN interval '6 seconds';
+
 -- 4. History ---------------------------------------------------------------------------------------------------------
 
 -- Finished jobs: 2 done, 3 cancelled, 4 dead. DO NOT CHANGE. One table per status and day of finish (UTC), so that
@@ -568,7 +573,7 @@ BEGIN
     END IF;
     RETURN found_.job_id;
   END IF;
-  IF action_time < created + interval '6 seconds' THEN
+  IF action_time < created + tocsin.hint_window() THEN
     NOTIFY tocsin_outbox;
   END IF;
   RETURN id;
@@ -691,7 +696,7 @@ CREATE TABLE tocsin.move (
   is_rescued boolean NOT NULL DEFAULT false   -- by a node, since a command took it: that command may take it again
 );
 
--- Trigger on the rows of a write-frozen shard. Claims, finishes and cancels change no row, so a batch goes on without them
+-- Trigger on the rows of a write-frozen shard. Claims, finishes and cancels change no row, so a batch continues without them
 -- and the caller repeats; other changes are refused.
 CREATE FUNCTION tocsin.keep_still() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -934,7 +939,7 @@ BEGIN
   END IF;
   INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
   VALUES (kind.type_id, 0, 1, tocsin.created_detail(action_time, now_), 1);
-  IF action_time < now_ + interval '6 seconds' THEN
+  IF action_time < now_ + tocsin.hint_window() THEN
     -- job, type and due time: the node that owns the shard needs no read to put it on its wheel.
     PERFORM pg_notify('tocsin_due', format('%s %s %s', id, kind.type_id, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
   END IF;
@@ -986,7 +991,7 @@ BEGIN
     RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   FOR tries IN 1..3 LOOP
-    -- Not the copy of a shard that moves here: it is replaced, or goes on, with what the source has.
+    -- Not the copy of a shard that moves here: what the source has replaces or continues it.
     DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0
        AND coalesce(shard_ = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true) RETURNING * INTO job;
     IF FOUND THEN
@@ -1109,7 +1114,7 @@ BEGIN
            started_at = NULL, late_from = CASE WHEN action_time < clock_timestamp() THEN clock_timestamp() END
      WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING j.type_id INTO kind;
     IF FOUND THEN
-      IF action_time < now_ + interval '6 seconds' THEN
+      IF action_time < now_ + tocsin.hint_window() THEN
         -- As in create_job.
         PERFORM pg_notify('tocsin_due', format('%s %s %s', job_id, kind, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
       END IF;
@@ -1133,7 +1138,7 @@ BEGIN
   UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END
    WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
   IF FOUND THEN
-    IF action_time < now_ + interval '6 seconds' THEN
+    IF action_time < now_ + tocsin.hint_window() THEN
       NOTIFY tocsin_outbox;
     END IF;
     RETURN 'rescheduled';

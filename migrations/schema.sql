@@ -62,7 +62,7 @@ BEGIN
     RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   FOR tries IN 1..3 LOOP
-    -- Not the copy of a shard that moves here: it is replaced, or goes on, with what the source has.
+    -- Not the copy of a shard that moves here: what the source has replaces or continues it.
     DELETE FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0
        AND coalesce(shard_ = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true) RETURNING * INTO job;
     IF FOUND THEN
@@ -305,7 +305,7 @@ BEGIN
   END IF;
   INSERT INTO tocsin.job_count_delta (type_id, status, n, detail, event)
   VALUES (kind.type_id, 0, 1, tocsin.created_detail(action_time, now_), 1);
-  IF action_time < now_ + interval '6 seconds' THEN
+  IF action_time < now_ + tocsin.hint_window() THEN
     -- job, type and due time: the node that owns the shard needs no read to put it on its wheel.
     PERFORM pg_notify('tocsin_due', format('%s %s %s', id, kind.type_id, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
   END IF;
@@ -451,6 +451,12 @@ BEGIN
   END LOOP;
   RETURN id;
 END $$;
+
+-- Name: hint_window(); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.hint_window() RETURNS interval
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN '00:00:06'::interval;
 
 -- Name: histogram_quantiles(bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -642,7 +648,7 @@ BEGIN
     END IF;
     RETURN found_.job_id;
   END IF;
-  IF action_time < created + interval '6 seconds' THEN
+  IF action_time < created + tocsin.hint_window() THEN
     NOTIFY tocsin_outbox;
   END IF;
   RETURN id;
@@ -833,7 +839,7 @@ BEGIN
            started_at = NULL, late_from = CASE WHEN action_time < clock_timestamp() THEN clock_timestamp() END
      WHERE j.shard = shard_ AND j.job_id = job_id AND j.status = 0 RETURNING j.type_id INTO kind;
     IF FOUND THEN
-      IF action_time < now_ + interval '6 seconds' THEN
+      IF action_time < now_ + tocsin.hint_window() THEN
         -- As in create_job.
         PERFORM pg_notify('tocsin_due', format('%s %s %s', job_id, kind, (extract(epoch FROM greatest(action_time, now_)) * 1000000)::bigint));
       END IF;
@@ -857,7 +863,7 @@ BEGIN
   UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END
    WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
   IF FOUND THEN
-    IF action_time < now_ + interval '6 seconds' THEN
+    IF action_time < now_ + tocsin.hint_window() THEN
       NOTIFY tocsin_outbox;
     END IF;
     RETURN 'rescheduled';

@@ -61,6 +61,7 @@ TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|R"(\w*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|'(?:[^'\\\n]|\\.)+'""", re.DOTALL)
 SQL_WORDS = "SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|SET|LOCK|FROM|WHERE|JOIN|UNION|ORDER BY|AND"
 SQL_BEGINS = re.compile(rf"\s*\(?({SQL_WORDS}) ")
+GLUED = re.compile(r"\s*\)?\s*\+")  # of what follows a string
 
 PROGRAMS = {"bench", "bench_core", "replay"}  # of tests/: they measure, and so may pace themselves
 FOLDERS = ["src", "include", "tests", "scripts", "migrations", "docs", ".ci"]
@@ -152,7 +153,12 @@ class Checker:
             self.complain(path, 1, "no #pragma once")
 
     def check_glued_sql(self, path, text):
-        """Statements in C++ are of one line; longer ones are files of their own."""
+        """Statements in C++ are of one line and whole; others are files of their own."""
+        for match in TOKEN.finditer(text):
+            literal = match[3] if match[2] is None else match[2]
+            if literal is not None and SQL_BEGINS.match(literal) and GLUED.match(text, match.end()):
+                number = text.count("\n", 0, match.start()) + 1
+                self.complain(path, number, f"a statement glued from strings; those are files of {SQL_FOLDER}")
         groups = []  # strings that are one expression: no separator stands between them
         last = None
         for match in TOKEN.finditer(text):
@@ -180,6 +186,9 @@ class Checker:
         for name, path in names.items():
             if not texts[name].startswith("-- "):
                 self.complain(path, 1, "a statement begins with a comment that says what it does")
+            head = re.match(r"(?:--.*\n)*", texts[name])[0]
+            if not name.startswith("parts/") and "Index: " not in head:
+                self.complain(path, 1, "its comment names the index that it needs: `-- Index:`, or `Index: none`")
             bare = re.sub(r"\$(\w*)\$.*?\$\1\$", "", re.sub("--.*", "", texts[name]), flags=re.DOTALL)
             if ";" in bare:
                 self.complain(path, 1, "more than one statement")

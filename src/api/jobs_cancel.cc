@@ -16,7 +16,6 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kMaxIds = 10'000;
 constexpr std::size_t kCancelBody = 1 << 20;
 constexpr std::size_t kManyChanged = 100;  // a call that changes more has a row of its own in the audit log
 
@@ -265,7 +264,7 @@ void cancel_many(ApiContext& context, const CallPtr& call) {
   JsonObject in = document.root();
   const auto biz_id = in.string_or_number("biz_id", 1, kMaxBizIdBytes);
   const auto biz_type = in.string("biz_type", 1, 128);
-  const auto texts = in.strings("job_ids", kMaxIds);
+  const auto texts = in.strings("job_ids", kMostJobsPerCall);
   if (biz_id.has_value() == texts.has_value()) in.fail("biz_id", "Give biz_id or job_ids.");
   if (texts && biz_type) in.fail("biz_type", "Goes with biz_id only.");
   for (std::size_t i = 0; texts && i < texts->size(); ++i)

@@ -164,7 +164,7 @@ void retry_many(ApiContext& context, const CallPtr& call) {
   request.from = in.time("from");
   request.to = in.time("to");
   if (request.from && request.to && *request.from > *request.to) in.fail("from", "Must not lie after to.");
-  request.limit = static_cast<int>(in.integer("limit", {1, 10'000}).value_or(request.limit));
+  request.limit = static_cast<int>(in.integer("limit", {1, std::int64_t{kMostJobsPerCall}}).value_or(request.limit));
   request.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   call->audit.reason = in.string("reason", 0, 1000).value_or("");
   in.end();

@@ -13,7 +13,6 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kMaxBatch = 10'000;
 constexpr std::size_t kSingleBody = 256 << 10;
 constexpr std::size_t kBatchBody = 32 << 20;
 
@@ -135,7 +134,7 @@ std::optional<Problem> Batch::first_problem() const {
 Batch read_batch(ApiContext& context, const CallPtr& call, JsonDocument& document, bool is_partial) {
   Batch batch;
   JsonObject root = document.root();
-  auto list = root.require("jobs").objects("jobs", kMaxBatch, is_partial);
+  auto list = root.require("jobs").objects("jobs", kMostJobsPerCall, is_partial);
   root.end();
   if (!list) return batch;
   const WallTime now = context.backend.now();

@@ -1,6 +1,7 @@
 // Publisher: publishes the jobs of one type to a broker, on a connection and a thread of its own, many at a time. Made
 // and stopped by BrokerKind; the type's handler calls publish() for each attempt. An attempt ends as done when the
-// broker has confirmed its message, else as a retry with the reason or as not started.
+// broker has confirmed its message, else as a retry with the reason or as not started. The thread is no WorkerThread:
+// it waits for the broker's socket and for messages at once, so a file descriptor wakes it.
 //
 // Guarantees
 //  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease (of what is left of

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <system_error>
 
-#include "base/thread_guard.h"
-
 namespace tocsin {
 namespace {
 
@@ -24,33 +22,33 @@ std::uint64_t InFlight::add(Handler::Finish& finish, MonoTime begin_by) {
 void InFlight::watch(std::uint64_t number, MonoTime begin_by) {
   attempts_.at(number).begin_by = begin_by;
   waiting_.emplace(begin_by, number);
-  if (!watch_.joinable()) {
-    try {
-      watch_ = std::thread([this] { run_or_abort("late starts", [this] { run_watch(); }); });
-    } catch (const std::system_error&) {  // the machine has no more threads: the next attempt tries again
-    }
-  } else if (waiting_.begin()->second == number) {
-    has_waiting_.notify_one();
+  if (is_watched_) {
+    if (waiting_.begin()->second == number) watch_.wake();
+    return;
+  }
+  try {
+    watch_.start("late starts", [this] {
+      while (!watch_.is_stopping()) {
+        const auto next = end_late();
+        static_cast<void>(next ? watch_.wait_for(*next) : watch_.wait());
+      }
+    });
+    is_watched_ = true;
+  } catch (const std::system_error&) {  // the machine has no more threads: the next attempt tries again
   }
 }
 
-void InFlight::run_watch() {
+std::optional<Duration> InFlight::end_late() {
   MutexLock lock(mutex_);
-  while (!is_closed_) {
-    if (waiting_.empty()) {
-      has_waiting_.wait(mutex_);
-      continue;
-    }
+  while (!waiting_.empty()) {
     const auto [begin_by, number] = *waiting_.begin();
-    if (const MonoTime now = clock_.now(); now < begin_by) {
-      has_waiting_.wait_for(mutex_, std::min(begin_by - now, kLongestLook));
-      continue;
-    }
+    if (const MonoTime now = clock_.now(); now < begin_by) return std::min(begin_by - now, kLongestLook);
     const auto finish = take(attempts_.find(number));
     lock.unlock();
     finish(Outcome::not_started(kPause));
     lock.lock();
   }
+  return {};
 }
 
 bool InFlight::begin(std::uint64_t attempt) {
@@ -95,9 +93,8 @@ void InFlight::close() {
     is_closed_ = true;
     left.swap(attempts_);
     waiting_.clear();
-    has_waiting_.notify_one();
   }
-  if (watch_.joinable()) watch_.join();
+  watch_.stop();
   for (const auto& [number, attempt] : left)
     attempt.finish(attempt.has_begun ? Outcome::retry("shutting down") : Outcome::not_started(Duration(0)));
 }

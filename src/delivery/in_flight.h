@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/worker_thread.h"
 #include "tocsin/clock.h"
 #include "tocsin/handler.h"
 
@@ -47,18 +48,18 @@ class InFlight {
 
   void watch(std::uint64_t number, MonoTime begin_by) TOCSIN_REQUIRES(mutex_);
   Handler::Finish take(Attempts::iterator attempt) TOCSIN_REQUIRES(mutex_);
-  // The thread's loop: ends attempts that have not begun by their time, until close().
-  void run_watch();
+  // Ends attempts that have not begun by their time. Returns when to look again; nullopt: none waits.
+  std::optional<Duration> end_late();
 
   const Clock& clock_;
   Mutex mutex_;
-  CondVar has_waiting_;
   Attempts attempts_ TOCSIN_GUARDED_BY(mutex_);
   std::set<std::pair<MonoTime, std::uint64_t>> waiting_
       TOCSIN_GUARDED_BY(mutex_);  // those that have not begun, by begin_by
   std::uint64_t last_ TOCSIN_GUARDED_BY(mutex_) = 0;
   bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
-  std::thread watch_;  // runs run_watch(), from the first attempt on
+  bool is_watched_ TOCSIN_GUARDED_BY(mutex_) = false;
+  WorkerThread watch_;  // calls end_late(), from the first attempt on
 };
 
 }  // namespace tocsin

@@ -288,7 +288,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
         return Outcome::not_started(kDatabasePause);
       case ErrorCode::in_doubt:
         // Refused as stale by the token if the transaction was committed after all.
-        return Outcome::retry((is_overdue ? "the function went on when its time was over, so its session was ended: "
+        return Outcome::retry((is_overdue ? "the function overran its time, so its session was ended: "
                                           : "the connection was lost while the function ran: ") +
                               error.message);
       case ErrorCode::conflict:

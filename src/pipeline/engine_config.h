@@ -40,6 +40,10 @@ struct EngineConfig {
   // Called with a job in a shard of another node that this node has made due again, to hint it to that node. Empty: the
   // owner's scan finds it.
   std::function<void(const Candidate&)> tell_owner;
+
+  // Jobs due within this are hinted: a second more than the lookahead, because a hint may reach further than the last
+  // scan did. tocsin.hint_window() in SQL is the same time, for the default lookahead.
+  Duration hint_window() const { return lookahead + std::chrono::seconds(1); }
 };
 
 }  // namespace tocsin

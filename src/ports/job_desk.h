@@ -16,6 +16,9 @@
 
 namespace tocsin {
 
+// Of one request: created, cancelled or changed. tocsin.cancel_jobs() in SQL has the same bound.
+inline constexpr std::size_t kMostJobsPerCall = 10'000;
+
 // What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
 enum class OnConflict {
   keep,      // same body (requested time, attribute, own max_attempts): returns the existing job; else refused
@@ -140,7 +143,7 @@ class JobDesk {
   // cancel() with LockWait::none for the jobs of a business key, of one type or of every type: kMostOfOneKey live ones
   // at most, first the pending ones, then those that run, each oldest first; then those that have ended, newest first:
   // of the newest kMostNamed of any type those of the type.
-  static constexpr std::size_t kMostOfOneKey = 10'000;
+  static constexpr std::size_t kMostOfOneKey = kMostJobsPerCall;
   virtual Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
   // Cancels, cancels by key, and changes, in this order. Changes and cancels by key that repeat a job or a key follow

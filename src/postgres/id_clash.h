@@ -1,7 +1,8 @@
 // Repairs ids that two jobs have, after a restore or a failover set the id sequence back. When a live job ends whose id
 // a finished job in history has, the statement that moves its batch to history fails. The finished job then gets a
-// fresh id (an entry in its errors says so), and the statement runs again. Used by all stores that end jobs. Thread:
-// that of the session.
+// fresh id (an entry in its errors says so), and the statement runs again. Used by all stores that end jobs. The id is
+// read from the detail of the error, because its SQLSTATE and constraint do not name the row; the key in the detail
+// (column and value) is not translated. Thread: that of the session.
 #pragma once
 
 #include <span>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "postgres/job_conditions.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
 
@@ -91,13 +92,11 @@ std::vector<Candidate> candidates_in(const pqxx::result& rows) {
   return jobs;
 }
 
-// The new deadline of a job that is rescheduled. A spread places each job by the hash of its id: evenly, and at the
-// same instant if a batch is repeated.
-std::string new_deadline(const BulkRequest& request, WallTime started_at) {
-  const WallTime base = request.action_time.value_or(started_at + request.delay.value_or(Duration(0)));
-  const std::string spread_us = std::to_string(request.spread.value_or(Duration(0)).count());
-  return "'" + to_pg(base) + "'::timestamptz + ((hashint8(k.job_id)::bigint & 2147483647) * " + spread_us +
-         "::double precision / 2147483648) * interval '1 microsecond'";
+pqxx::result reschedule(pqxx::transaction_base& tx, const Bulk& bulk, const std::string& ids) {
+  const BulkRequest& request = bulk.request;
+  const WallTime to = request.action_time.value_or(bulk.started_at + request.delay.value_or(Duration(0)));
+  return tx.exec_params(sql::statement("bulk_reschedule"), ids, to_pg(to),
+                        request.spread.value_or(Duration(0)).count());
 }
 
 struct Applied {
@@ -111,11 +110,9 @@ Applied apply(pqxx::transaction_base& tx, const Bulk& bulk, const std::vector<Jo
   const BulkAction action = bulk.request.action;
   if (action == BulkAction::cancel)
     return {tx.exec_params1(sql::statement("bulk_cancel"), array)[0].as<std::int64_t>(), {}};
-  const std::string statement =
-      action == BulkAction::reschedule
-          ? sql::statement("bulk_reschedule", {{"deadline", new_deadline(bulk.request, bulk.started_at)}})
-          : sql::statement(action == BulkAction::run ? "bulk_run" : "bulk_retry");
-  auto due = candidates_in(tx.exec_params(statement, array));
+  auto due = candidates_in(action == BulkAction::reschedule ? reschedule(tx, bulk, array)
+                           : action == BulkAction::run      ? tx.exec_params(sql::statement("bulk_run"), array)
+                                                            : tx.exec_params(sql::statement("bulk_retry"), array));
   return {static_cast<std::int64_t>(due.size()), std::move(due)};
 }
 
@@ -187,7 +184,7 @@ Result<bool> PgBulkStore::finish(const Bulk& bulk, NodeId node) {
   return session_.transact<bool>([&](pqxx::work& tx) {
     const auto ended = tx.exec_params(sql::statement("bulk_finish"), bulk.bulk_id, node,
                                       std::string(to_string(bulk.state)), bulk.changed, bulk.error);
-    tx.exec0("DELETE FROM tocsin.bulk WHERE finished_at < clock_timestamp() - interval '400 days'");
+    tx.exec0(sql::statement("bulk_forget_old"));
     return ended.affected_rows() == 1;
   });
 }
@@ -195,16 +192,10 @@ Result<bool> PgBulkStore::finish(const Bulk& bulk, NodeId node) {
 // ---- every database
 
 std::string PgBulkStore::conditions(const BulkFilter& filter, pqxx::transaction_base& tx, bool is_live) const {
-  std::string sql;
-  if (filter.biz_id) {
-    sql += " AND j.biz_id = " + tx.quote(*filter.biz_id);
-    if (is_live) sql += " AND j.shard = " + std::to_string(shard_of(*filter.biz_id, shards_));
-  }
-  if (filter.type_id) sql += " AND j.type_id = " + std::to_string(*filter.type_id);
-  if (filter.from) sql += " AND j.action_time >= " + tx.quote(to_pg(*filter.from)) + "::timestamptz";
-  if (filter.to) sql += " AND j.action_time < " + tx.quote(to_pg(*filter.to)) + "::timestamptz";
-  if (filter.reason) sql += " AND tocsin.death_reason(j.errors -> -1 ->> 'message') = " + tx.quote(*filter.reason);
-  return sql;
+  JobConditions conditions(tx, is_live, shards_);
+  conditions.add_common(filter);
+  if (filter.reason) conditions.add_text("tocsin.death_reason(j.errors -> -1 ->> 'message') = ?", *filter.reason);
+  return conditions.sql();
 }
 
 Result<std::int64_t> PgBulkStore::count(const BulkRequest& request) {
@@ -241,19 +232,16 @@ Result<std::int64_t> PgBulkStore::close(std::int64_t bulk_id) {
 PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const {
   const BulkRequest& request = bulk.request;
   const bool is_live = request.action != BulkAction::retry;
-  std::string key;
-  if (request.filter.biz_id) {
-    key = " AND j.biz_id = " + tx.quote(*request.filter.biz_id);
-    if (is_live) key += " AND j.shard = " + std::to_string(shard_of(*request.filter.biz_id, shards_));
-  }
+  JobConditions key(tx, is_live, shards_);
+  key.add_biz_id(request.filter.biz_id);
   const std::string rest = conditions(request.filter, tx, is_live), last = std::to_string(after),
                     most = std::to_string(limit), page_rows = std::to_string(kPageRows),
                     status = std::to_string(static_cast<int>(status_changed_by(request.action))),
                     started_at = tx.quote(to_pg(bulk.started_at)) + "::timestamptz";
   const auto rows = tx.exec(sql::statement("bulk_page", {{"table", bulk_table(is_live)},
                                                          {"after", last},
-                                                         {"key", key},
-                                                         {"id", key.empty() ? "j.job_id" : "j.job_id + 0"},
+                                                         {"key", key.sql()},
+                                                         {"id", request.filter.biz_id ? "j.job_id + 0" : "j.job_id"},
                                                          {"page_rows", page_rows},
                                                          {"status", status},
                                                          {"began", is_live ? "gmt_create" : "finished_at"},

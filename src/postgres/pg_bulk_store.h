@@ -39,7 +39,7 @@ class PgBulkStore final : public BulkStore {
   Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
   // At most `limit` matching jobs with an id beyond `after`, by id.
   Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const;
-  // SQL " AND ..." for rows j of the live table (`is_live`) or of the dead jobs in history.
+  // SQL for rows j of the live table (`is_live`) or of the dead jobs in history.
   std::string conditions(const BulkFilter& filter, pqxx::transaction_base& tx, bool is_live) const;
 
   Session session_;

@@ -40,7 +40,8 @@ class PgCreate {
   bool has_keys() const;
   void refuse_old_ids();
   // Inserts the items that have a key (`keyed`), except those whose key a live job has; or the items without a key.
-  // Notes whether an id was taken.
+  // Notes whether an id was taken: read from the key in the error's detail, which is not translated. The SQLSTATE is
+  // the same for a taken idempotency key, and the constraint is named after one of eight tables.
   void insert(pqxx::transaction_base& tx, bool keyed);
   void exec_insert(pqxx::transaction_base& tx, bool keyed);  // the statement of insert()
   // Of the items that were inserted those whose key a finished job has.

@@ -138,9 +138,10 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   pqxx::work tx(connection);
   const auto milliseconds = std::max<std::int64_t>(1, timeout.count() / 1000);
   // A function may wait for a lock as long as it may run. A server whose client has gone ends the session.
-  const std::string unbounded = "SET LOCAL lock_timeout = 0; SET LOCAL client_connection_check_interval = 1000; ";
-  const std::string bounded = "SET LOCAL statement_timeout = " + std::to_string(milliseconds) + "; ";
-  const auto sandbox = tx.exec(unbounded + bounded + sql::statement("function_sandbox_identity"));
+  const std::string settings = sql::set_local("lock_timeout", "0") +
+                               sql::set_local("client_connection_check_interval", "1000") +
+                               sql::set_local("statement_timeout", std::to_string(milliseconds));
+  const auto sandbox = tx.exec(settings + sql::statement("function_sandbox_identity"));
   if (sandbox.size() != 1 || sandbox[0][0].as<std::string>() != sandbox_) throw SandboxChanged();
 
   LeaseArrays keys;

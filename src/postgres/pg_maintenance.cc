@@ -29,7 +29,7 @@ Result<std::vector<TypeState>> PgMaintenance::type_states() {
 
 Result<bool> PgMaintenance::run_briefly(const char* statement) {
   return session_.transact<bool>([&](pqxx::work& tx) {
-    tx.exec0("SET LOCAL statement_timeout = " + std::to_string(brief_.count()));
+    tx.exec0(sql::set_local("statement_timeout", std::to_string(brief_.count())));
     return tx.exec1(statement)[0].as<bool>();
   });
 }
@@ -54,13 +54,12 @@ Status PgMaintenance::forget_old_reports() {
   return session_.write([&](pqxx::nontransaction& tx) {
     const auto end = tx.exec(sql::statement("reports_end"));
     if (end.empty()) return;
-    const std::string before = " < timestamptz " + tx.quote(end[0][0].c_str());
     for (const char* const rows :
          {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
           "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
           "report_flush WHERE flushed_at"})
-      tx.exec0(std::string("DELETE FROM tocsin.") + rows + before);
+      tx.exec_params0(sql::statement("forget_old_reports", {{"rows", rows}}), end[0][0].c_str());
   });
 }
 
@@ -137,10 +136,10 @@ Result<bool> PgMaintenance::drop_history(const OldDay& day) {
     try {
       // Detached first, without the lock that would stop every finish; then no statement reads the table any more.
       if (day.is_attached) {
-        const std::string how = day.table + (day.is_half_detached ? " FINALIZE" : " CONCURRENTLY");
-        tx.exec0("ALTER TABLE tocsin.job_history_" + day.status + " DETACH PARTITION tocsin." + how);
+        const char* const how = day.is_half_detached ? "FINALIZE" : "CONCURRENTLY";
+        tx.exec0(sql::statement("detach_history", {{"status", day.status}, {"table", day.table}, {"how", how}}));
       }
-      tx.exec0("DROP TABLE tocsin." + day.table);
+      tx.exec0(sql::statement("drop_history", {{"table", day.table}}));
     } catch (const pqxx::sql_error& error) {
       // The table was dropped or detached meanwhile, or another node detaches it now.
       if (error.sqlstate() != "42P01" && error.sqlstate() != "55000") throw;

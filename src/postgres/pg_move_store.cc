@@ -35,7 +35,7 @@ ShardMove move_from(const pqxx::row& row) {
 void wait_briefly(pqxx::transaction_base& tx) { tx.exec0("SET LOCAL lock_timeout = '300ms'"); }
 
 std::string call(const char* function, const ShardMove& move) {
-  return "SELECT tocsin." + std::string(function) + "(" + std::to_string(move.shard) + "::smallint)";
+  return sql::statement("move_call", {{"function", function}, {"shard", std::to_string(move.shard)}});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "postgres/job_conditions.h"
 #include "postgres/job_rows.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
@@ -10,43 +11,43 @@
 namespace tocsin {
 namespace {
 
-// The conditions of a filter as SQL with literal values; every value goes through quote() or is a number.
 std::string conditions(const JobFilter& filter, pqxx::transaction_base& tx, bool is_live, int shards) {
-  std::string sql = "true";
-  if (filter.biz_id) {
-    sql += " AND j.biz_id = " + tx.quote(*filter.biz_id);
-    if (is_live) sql += " AND j.shard = " + std::to_string(shard_of(*filter.biz_id, shards));
-  }
-  if (filter.type_id) sql += " AND j.type_id = " + std::to_string(*filter.type_id);
-  if (filter.status) sql += " AND j.status = " + std::to_string(static_cast<int>(*filter.status));
-  if (filter.from) sql += " AND j.action_time >= " + tx.quote(to_pg(*filter.from)) + "::timestamptz";
-  if (filter.to) sql += " AND j.action_time < " + tx.quote(to_pg(*filter.to)) + "::timestamptz";
-  if (filter.below)
-    sql += (filter.biz_id ? " AND j.job_id + 0 < " : " AND j.job_id < ") + std::to_string(*filter.below);
-  if (filter.is_local_only) sql += " AND tocsin.lives_here(j.shard)";
-  return sql;
+  JobConditions conditions(tx, is_live, shards);
+  conditions.add_common(filter);
+  if (filter.status) conditions.add("j.status = ?", std::to_string(static_cast<int>(*filter.status)));
+  if (filter.below) conditions.add(filter.biz_id ? "j.job_id + 0 < ?" : "j.job_id < ?", std::to_string(*filter.below));
+  if (filter.is_local_only) conditions.add("tocsin.lives_here(j.shard)");
+  return conditions.sql();
 }
 
-// The newest jobs that match a filter. With `window`: of the newest `window` rows of each table read.
+// With `window`: of the newest `window` rows of each table read.
 std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, int shards, std::optional<int> window) {
-  const std::string newest = " ORDER BY j.job_id DESC LIMIT ";
-  const std::string order = filter.biz_id ? " ORDER BY j.job_id + 0 DESC LIMIT " : newest;  // as _biz has it
-  std::string sql;
-  const auto add = [&](const std::string& columns, const std::string& table, bool is_live) {
-    const std::string below = filter.below ? " WHERE j.job_id < " + std::to_string(*filter.below) : "";
+  const std::string limit = std::to_string(filter.limit);
+  const auto of_table = [&](const char* columns, const std::string& table, bool is_live) {
+    JobConditions below(tx, is_live, shards);
+    if (filter.below) below.add("j.job_id < ?", std::to_string(*filter.below));
     const std::string rows =
-        window ? "(SELECT * FROM " + table + " j" + below + order + std::to_string(*window) + ")" : table;
-    if (!sql.empty()) sql += " UNION ALL ";
-    sql += "(SELECT " + columns + " FROM " + rows + " j WHERE " + conditions(filter, tx, is_live, shards) + order +
-           std::to_string(filter.limit) + ")";
+        !window ? table
+                : sql::statement("parts/newest_rows",
+                                 {{"table", table}, {"below", below.sql()}, {"window", std::to_string(*window)}});
+    return sql::statement("parts/list_of_table",
+                          {{"columns", sql::statement(columns)},
+                           {"table", rows},
+                           {"conditions", conditions(filter, tx, is_live, shards)},
+                           {"id", filter.biz_id ? "j.job_id + 0" : "j.job_id"},  // as _biz has it
+                           {"limit", limit}});
   };
-  if (!filter.status || !is_final(*filter.status)) add(sql::statement("parts/live_columns"), "tocsin.job_live", true);
+  std::string live, finished;
+  if (!filter.status || !is_final(*filter.status)) live = of_table("parts/live_columns", "tocsin.job_live", true);
   if (!filter.status || is_final(*filter.status)) {
     const std::string table =
         "tocsin.job_history" + (filter.status ? "_" + std::string(to_string(*filter.status)) : "");
-    add(sql::statement("parts/history_columns"), table, false);
+    finished = of_table("parts/history_columns", table, false);
   }
-  return "SELECT * FROM (" + sql + ") j" + newest + std::to_string(filter.limit);
+  const bool is_both = !live.empty() && !finished.empty();
+  const std::string rows =
+      is_both ? sql::statement("parts/list_of_both", {{"live", live}, {"finished", finished}}) : live + finished;
+  return sql::statement("list_jobs", {{"rows", rows}, {"limit", limit}});
 }
 
 // Both reads of a list together have the time of one statement.
@@ -54,7 +55,7 @@ std::string rest_of_time(int limit_ms, std::chrono::steady_clock::time_point beg
   if (limit_ms == 0) return "";
   const auto spent = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
   const auto rest_ms = std::max<std::int64_t>(1, limit_ms - spent.count());
-  return "SET LOCAL statement_timeout = " + std::to_string(rest_ms) + "; ";
+  return sql::set_local("statement_timeout", std::to_string(rest_ms));
 }
 
 }  // namespace

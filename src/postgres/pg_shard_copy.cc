@@ -10,6 +10,8 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kCopyTime = std::chrono::hours(24);
+// The SQLSTATE of CREATE SUBSCRIPTION when the target's server does not reach the source. The session itself is sound.
+constexpr const char* kConnectionFailure = "08006";
 
 // Publications and subscriptions belong to a database, slots to the server.
 std::string link_name(Shard shard) { return "tocsin_move_" + std::to_string(shard); }
@@ -27,7 +29,24 @@ bool is_subscribed(pqxx::transaction_base& tx, const std::string& subscription) 
   return !tx.exec(of_subscription("copy_subscription", subscription)).empty();
 }
 
-std::string row_filter(Shard shard) { return " WHERE ((job_id & 1023) = " + std::to_string(shard) + ")"; }
+// {{tables}} of a statement that publishes these tables.
+std::string published_rows(const std::vector<std::string>& tables, Shard shard) {
+  std::string list;
+  for (const std::string& table : tables) {
+    if (!list.empty()) list += ", ";
+    list += sql::statement("parts/published_rows", {{"table", table}, {"shard", std::to_string(shard)}});
+  }
+  return list;
+}
+
+std::string changed(const std::string& subscription, std::string_view change) {
+  return sql::statement("copy_alter_subscription", {{"subscription", subscription}, {"change", change}});
+}
+
+// `source`: a literal.
+std::string connected(const std::string& subscription, std::string_view source) {
+  return sql::statement("copy_connect_subscription", {{"subscription", subscription}, {"source", source}});
+}
 
 // The tables of jobs that the shard's publication lacks.
 std::vector<std::string> unpublished(pqxx::transaction_base& tx, Shard shard) {
@@ -51,14 +70,12 @@ Status PgShardCopy::publish(const ShardMove& move) {
       throw Refused("the server has wal_level = " + tx.exec1("SHOW wal_level")[0].as<std::string>() +
                     "; moving a shard away needs wal_level = logical (ALTER SYSTEM SET wal_level = logical, then "
                     "restart the server)");
-    const bool is_there = !tx.exec("SELECT FROM pg_publication WHERE pubname = '" + name + "'").empty();
-    std::string missing;
-    for (const std::string& table : unpublished(tx, move.shard))
-      missing += (missing.empty() ? "" : ", ") + table + row_filter(move.shard);
+    const bool is_there = !tx.exec_params("SELECT FROM pg_publication WHERE pubname = $1", name).empty();
+    const std::string missing = published_rows(unpublished(tx, move.shard), move.shard);
     if (!is_there)
-      tx.exec("CREATE PUBLICATION " + name + " FOR TABLE " + missing + " WITH (publish = 'insert, update, delete')");
+      tx.exec(sql::statement("copy_publish", {{"publication", name}, {"tables", missing}}));
     else if (!missing.empty())
-      tx.exec("ALTER PUBLICATION " + name + " ADD TABLE " + missing);
+      tx.exec(sql::statement("copy_publish_more", {{"publication", name}, {"tables", missing}}));
   });
   if (!published) return published;
   // The slot is created here, and not by CREATE SUBSCRIPTION: if both databases are of one server, that would wait for
@@ -67,9 +84,9 @@ Status PgShardCopy::publish(const ShardMove& move) {
   return session_.write(
       [&](pqxx::nontransaction& tx) {
         const std::string slot = slot_name(tx, move);
-        if (!tx.exec("SELECT FROM pg_replication_slots WHERE slot_name = '" + slot + "'").empty()) return;
+        if (!tx.exec_params("SELECT FROM pg_replication_slots WHERE slot_name = $1", slot).empty()) return;
         tx.exec0("SET statement_timeout = 0");
-        tx.exec("SELECT pg_create_logical_replication_slot('" + slot + "', 'pgoutput')");
+        tx.exec_params("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", slot);
         tx.exec0("RESET statement_timeout");
       },
       kCopyTime);
@@ -80,8 +97,9 @@ Result<bool> PgShardCopy::publishes_all(const ShardMove& move) {
 }
 
 Status PgShardCopy::unpublish(const ShardMove& move) {
-  return as_driver(session_, move,
-                   [&](pqxx::work& tx) { tx.exec0("DROP PUBLICATION IF EXISTS " + link_name(move.shard)); });
+  return as_driver(session_, move, [&](pqxx::work& tx) {
+    tx.exec0(sql::statement("copy_unpublish", {{"publication", link_name(move.shard)}}));
+  });
 }
 
 Result<std::string> PgShardCopy::slot(const ShardMove& move) {
@@ -146,19 +164,18 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
         tx.exec(
             sql::statement("copy_subscribe", {{"subscription", name}, {"source", tx.quote(source)}, {"slot", slot}}));
       else if (source != known[0][0].c_str())
-        tx.exec("ALTER SUBSCRIPTION " + name + " CONNECTION " + tx.quote(source));
-    } catch (const pqxx::failure& error) {
-      const std::string why = error.what();
-      if (why.find("connect to the publisher") == std::string::npos) throw;
-      throw Refused("its server does not reach the source: " + why + "; --source-url says how it does");
+        tx.exec(connected(name, tx.quote(source)));
+    } catch (const pqxx::broken_connection& error) {
+      if (session_.last_refusal().sql_state() != kConnectionFailure || !tx.conn().is_open()) throw;
+      throw Refused("its server does not reach the source: " + std::string(error.what()) +
+                    "; --source-url says how it does");
     }
     // Without a publication of that name the server only warns.
     if (!is_known && tx.exec1(of_subscription("copy_subscribed_tables", name))[1].as<int>() == 0)
       throw Refused("the URL by which its server reaches the source leads to another database: see --source-url");
   });
   if (!made || !is_known) return made;
-  return session_.write(
-      [&](pqxx::nontransaction& tx) { tx.exec0("ALTER SUBSCRIPTION " + name + " REFRESH PUBLICATION"); });
+  return session_.write([&](pqxx::nontransaction& tx) { tx.exec0(changed(name, "REFRESH PUBLICATION")); });
 }
 
 Result<std::string> PgShardCopy::why_no_worker(const ShardMove& move) {
@@ -194,7 +211,7 @@ Result<std::vector<std::string>> PgShardCopy::slots_needed(const ShardMove& move
 Result<std::string> PgShardCopy::stop_workers(const ShardMove& move) {
   const std::string name = link_name(move.shard);
   auto off = as_driver(session_, move, [&](pqxx::work& tx) {
-    if (is_subscribed(tx, name)) tx.exec0("ALTER SUBSCRIPTION " + name + " DISABLE");
+    if (is_subscribed(tx, name)) tx.exec0(changed(name, "DISABLE"));
   });
   if (!off) return off.error();
   return session_.write<std::string>([&](pqxx::nontransaction& tx) -> std::string {
@@ -213,11 +230,11 @@ Status PgShardCopy::unsubscribe(const ShardMove& move) {
   const std::string name = link_name(move.shard);
   return as_driver(session_, move, [&](pqxx::work& tx) {
     if (!is_subscribed(tx, name)) return;
-    tx.exec0("ALTER SUBSCRIPTION " + name + " SET (slot_name = NONE)");
+    tx.exec0(changed(name, "SET (slot_name = NONE)"));
     // With a connection, DROP would drop slots at the source from inside its transaction, and might wait for ever for a
     // slot whose creation waits for all transactions. So the connection is replaced by one to nowhere.
-    tx.exec0("ALTER SUBSCRIPTION " + name + " CONNECTION 'host=/nowhere'");
-    tx.exec0("DROP SUBSCRIPTION " + name);
+    tx.exec0(connected(name, "'host=/nowhere'"));
+    tx.exec0(of_subscription("copy_unsubscribe", name));
   });
 }
 

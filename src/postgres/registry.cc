@@ -80,8 +80,7 @@ void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector
 // From now on job ids are drawn in steps of kMaxDatabases, each database with its own remainder, and above `above`.
 void step_sequence(pqxx::transaction_base& tx, DatabaseId database_id, std::int64_t above) {
   const std::int64_t start = (above / kMaxDatabases + 1) * kMaxDatabases + database_id;
-  tx.exec("ALTER SEQUENCE tocsin.job_seq INCREMENT BY " + std::to_string(kMaxDatabases) + " RESTART WITH " +
-          std::to_string(start));
+  tx.exec(sql::statement("step_ids", {{"step", std::to_string(kMaxDatabases)}, {"start", std::to_string(start)}}));
 }
 
 std::int64_t drawn_so_far(pqxx::transaction_base& tx) {
@@ -362,7 +361,7 @@ Result<ServerReport> server_report(const SessionConfig& config) {
     if (!probe.is_pooled()) return report;
     // Without a pooler sessions bring these settings along.
     for (const char* setting : {"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"}) {
-      if (tx.exec1(std::string("SHOW ") + setting)[0].as<std::string>() == "0")
+      if (tx.exec_params1("SELECT current_setting($1)", setting)[0].as<std::string>() == "0")
         warnings.push_back("reached through a pooler that shares sessions, and the role has no " +
                            std::string(setting) + ": docs/operations.md says which settings it needs");
     }

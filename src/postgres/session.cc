@@ -66,7 +66,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-Error from_sql_state(const std::string& state, bool is_write, std::string message) {
+Error from_refusal(const std::string& state, bool has_no_partition, bool is_write, std::string message) {
   const std::string group = state.substr(0, 2);
   if (state == "TC001") return {ErrorCode::moved, std::move(message), ""};
   if (state == Superseded::kState) return {ErrorCode::superseded, std::move(message), ""};
@@ -74,8 +74,7 @@ Error from_sql_state(const std::string& state, bool is_write, std::string messag
   if (state == "55P03") return {ErrorCode::conflict, std::move(message), kLocked};
   if (group == "40" || state == "23505") return {ErrorCode::conflict, std::move(message), ""};
   // The values are right: the table of the day does not exist yet.
-  if (state == "23514" && message.find("no partition of relation") != std::string::npos)
-    return {ErrorCode::unavailable, std::move(message), ""};
+  if (has_no_partition) return {ErrorCode::unavailable, std::move(message), ""};
   if (group == "22" || group == "23" || group == "54") return {ErrorCode::invalid, std::move(message), ""};
   // An internal error, such as a damaged page; a trigger; a right.
   if (is_write && (group == "XX" || group == "P0" || state == "42501"))
@@ -170,6 +169,7 @@ Connected open_connection(const SessionConfig& config, Duration at_most) {
   try {
     opened.connection = connect(true);
   } catch (const pqxx::broken_connection& error) {
+    // By text, because libpq keeps no SQLSTATE of a refusal to connect. Poolers do not translate it.
     if (std::string_view(error.what()).find("unsupported startup parameter") == std::string_view::npos) throw;
     opened.connection = connect(false);
   }
@@ -211,6 +211,7 @@ std::optional<Error> Session::connect() {
     if (!end_unfinished(*opened.connection))
       return Error{ErrorCode::unavailable, "the server has not ended the call before, which was given up", ""};
     connection_ = std::move(opened.connection);
+    refusal_.watch(raw(*connection_));
     is_pooled_ = opened.is_pooled;
     process_ = std::move(opened.process);
     ++connections_;
@@ -265,7 +266,9 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const pqxx::insufficient_privilege& e) {
     error = from_sql_state("42501", is_write, one_line(e.what()));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
-    error = from_sql_state(e.sqlstate(), is_write, one_line(e.what()));
+    const std::string& state = e.sqlstate();  // of Refused and its like, the server knows nothing
+    const bool has_no_partition = state == refusal_.sql_state() && refusal_.has_no_partition();
+    error = from_refusal(state, has_no_partition, is_write, one_line(e.what()));
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   }

@@ -25,6 +25,7 @@
 #include <unordered_map>
 
 #include "postgres/identity.h"
+#include "postgres/last_refusal.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
 
@@ -170,6 +171,9 @@ class Session {
   // Whether the last connection went through a pooler.
   bool is_pooled() const { return is_pooled_; }
 
+  // The last error that the server sent, for `work` that catches one.
+  const LastRefusal& last_refusal() const { return refusal_; }
+
   const SessionConfig& config() const { return config_; }
   void disconnect();  // the next call connects again
   // How often it has connected. A connection lost while idle is replaced silently, maybe by one to a standby that has
@@ -206,6 +210,7 @@ class Session {
   bool end_unfinished(pqxx::connection& connection);
 
   SessionConfig config_;
+  LastRefusal refusal_;
   std::unique_ptr<pqxx::connection> connection_;
   bool is_pooled_ = false;
   ServerProcess process_;

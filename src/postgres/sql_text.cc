@@ -78,4 +78,8 @@ std::string statement(std::string_view name, Values values) {
   return filled(name, std::span<const Value>(values.begin(), values.size()));
 }
 
+std::string set_local(std::string_view setting, std::string_view value) {
+  return statement("parts/set_local", {{"setting", setting}, {"value", value}}) + "; ";
+}
+
 }  // namespace tocsin::sql

@@ -32,4 +32,7 @@ using Values = std::initializer_list<std::pair<std::string_view, std::string_vie
 // REQUIRES: the file exists, and each {{x}} in it is a value or a part; otherwise the process ends (TOCSIN_ASSERT).
 std::string statement(std::string_view name, Values values = {});
 
+// "SET LOCAL <setting> = <value>; ", for statements that are sent together with it.
+std::string set_local(std::string_view setting, std::string_view value);
+
 }  // namespace tocsin::sql

@@ -1,6 +1,7 @@
 // WorkPool: threads for requests to one database that are not written in batches, such as those for types, lists and
 // reports. Each thread has sessions of its own and runs one piece of work after the other. A Database has three pools:
-// for writes and short reads, for slow reads, and for writes that wait for locks of other transactions.
+// for writes and short reads, for slow reads, and for writes that wait for locks of other transactions. The threads are
+// no WorkerThreads: all of a pool wait for one queue, and a stop waits until it is empty.
 #pragma once
 
 #include <deque>

@@ -91,7 +91,7 @@ TEST_P(BulkContract, VisitsLockedJobsAfterAllOthers) {
   EXPECT_EQ(status(jobs[0]), JobStatus::cancelled);
 }
 
-TEST_P(BulkContract, AnotherNodeGoesOnWhereTheFirstEnded) {
+TEST_P(BulkContract, AnotherNodeContinuesWhereTheFirstEnded) {
   create({later("a"), later("b"), later("c")});
   const Bulk bulk = start(all_of_type(BulkAction::cancel), 1, kShort);
   EXPECT_EQ(must(db->bulks().progress(bulk.bulk_id)).changed, 0);

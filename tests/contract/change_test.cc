@@ -337,7 +337,7 @@ TEST_P(StoreContract, RetryEachTellsOneCallerOnlyThatItRevived) {
   EXPECT_EQ(find(dead).attempts, 0);
 }
 
-TEST_P(StoreContract, RetryEachWaitsForNobodysRow) {
+TEST_P(StoreContract, RetryEachWaitsForNoLockedRow) {
   const JobId held = create(due("a")), free = create(due("b"));
   kill(held, "no"), kill(free, "no");
   db->lock(held);

@@ -395,7 +395,7 @@ TEST_P(StoreContract, OnConflictLatestTakesOnlyALaterTime) {
   EXPECT_EQ(find(id).fire_at, base + Duration(1));
 }
 
-TEST_P(StoreContract, OnConflictWaitsForNobody) {
+TEST_P(StoreContract, OnConflictWaitsForNoOtherTransaction) {
   const JobId id = create(keyed("k", in(kLong)));
   NewJob replacing = keyed("k", in(kLong * 2));
   replacing.on_conflict = OnConflict::replace;

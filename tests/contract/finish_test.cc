@@ -101,7 +101,7 @@ TEST_P(StoreContract, FinishRetryWithoutDelayIsDueAgain) {
   ASSERT_EQ(second.job.errors.size(), 1u);
 }
 
-TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
+TEST_P(StoreContract, FinishReleaseDoesNotCountTheAttempt) {
   NewJob once = due();
   once.max_attempts = 1;
   const JobId id = create(once);
@@ -117,7 +117,7 @@ TEST_P(StoreContract, FinishGiveBackDoesNotCountTheAttempt) {
   EXPECT_EQ(claim_one(id).job.attempts, 1);
 }
 
-TEST_P(StoreContract, FinishGiveBackReturnsAJobToAnEarlierTime) {
+TEST_P(StoreContract, FinishReleaseReturnsAJobToAnEarlierTime) {
   const JobId id = create(due());
   const WallTime before = db->now();
   finish({id, claim_one(id).token, FinishKind::release_claim, std::chrono::seconds(-3), ""});
@@ -126,7 +126,7 @@ TEST_P(StoreContract, FinishGiveBackReturnsAJobToAnEarlierTime) {
   EXPECT_EQ(claim_one(id).job.attempts, 1);
 }
 
-TEST_P(StoreContract, FinishGiveBackOfALaterAttemptKeepsTheEarlierOnes) {
+TEST_P(StoreContract, FinishReleaseOfALaterAttemptKeepsTheEarlierOnes) {
   const JobId id = create(due());
   const ClaimedJob first = claim_one(id);
   finish({id, first.token, FinishKind::retry, Duration(0), "one"});
@@ -151,7 +151,7 @@ TEST_P(StoreContract, FinishWithAForeignTokenChangesNothing) {
   EXPECT_TRUE(after.errors.empty());
 }
 
-TEST_P(StoreContract, FinishAfterSomebodyElseClaimedIsStale) {
+TEST_P(StoreContract, FinishAfterAnotherClaimIsStale) {
   const JobId id = create(due());
   const ClaimedJob first = claim_and_expire(id);
   const ClaimedJob second = claim_one(id);
@@ -161,7 +161,7 @@ TEST_P(StoreContract, FinishAfterSomebodyElseClaimedIsStale) {
   EXPECT_EQ(finish({id, second.token, FinishKind::done, {}, ""}), FinishReply::applied);
 }
 
-TEST_P(StoreContract, FinishAfterTheLeaseStillAppliesWhileNobodyElseClaimed) {
+TEST_P(StoreContract, FinishAfterTheLeaseAppliesUntilAnotherClaim) {
   const Ids jobs = create({due("a"), due("b")});
   const ClaimedJob late = claim_and_expire(jobs[0]);
   EXPECT_EQ(finish({jobs[0], late.token, FinishKind::done, {}, ""}), FinishReply::applied);
@@ -279,7 +279,7 @@ TEST_P(StoreContract, FinishTakesTenThousandOutcomesAtOnce) {
 // mark_dead
 // ---------------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreContract, BuryMakesDeadWhatExpiredOnItsLastAttempt) {
+TEST_P(StoreContract, MarkDeadTakesWhatExpiredOnItsLastAttempt) {
   NewJob job = due();
   job.max_attempts = 1;
   const JobId id = create(job);
@@ -295,7 +295,7 @@ TEST_P(StoreContract, BuryMakesDeadWhatExpiredOnItsLastAttempt) {
   EXPECT_EQ(finish({id, last.token, FinishKind::done, {}, ""}), FinishReply::stale);
 }
 
-TEST_P(StoreContract, BuryLeavesEverybodyElseAlone) {
+TEST_P(StoreContract, MarkDeadLeavesAllOthersAlone) {
   NewJob once = due("once");
   once.max_attempts = 1;
   NewJob future = later("future");
@@ -316,7 +316,7 @@ TEST_P(StoreContract, BuryLeavesEverybodyElseAlone) {
   EXPECT_EQ(must(db->store().mark_dead(Ids{held, locked, locked})), 1);
 }
 
-TEST_P(StoreContract, BuryOfNothingIsNothing) { EXPECT_EQ(must(db->store().mark_dead({})), 0); }
+TEST_P(StoreContract, MarkDeadOfNothingIsNothing) { EXPECT_EQ(must(db->store().mark_dead({})), 0); }
 
 }  // namespace
 }  // namespace tocsin

@@ -72,7 +72,7 @@ TEST_P(StoreContract, LeasesOfAnotherAttemptAreStale) {
   EXPECT_EQ(tocsin::finish(*db, {id, second.token, FinishKind::done, {}, ""}), LeaseReply::applied);
 }
 
-TEST_P(StoreContract, LeasesThatHaveEndedAreStaleEvenIfNobodyTookTheJob) {
+TEST_P(StoreContract, LeasesThatHaveEndedAreStaleEvenIfTheJobIsUnclaimed) {
   const JobId id = create(due());
   const ClaimedJob claimed = claim_and_expire(id);
   EXPECT_EQ(tocsin::finish(*db, {id, claimed.token, FinishKind::done, {}, ""}), LeaseReply::stale);

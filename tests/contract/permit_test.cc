@@ -104,7 +104,7 @@ TEST_P(StoreContract, PermitsALongerLeaseOfBeforeIsWaitedFor) {
   EXPECT_EQ(permits.renewed(2, 0, 10), 0);
 }
 
-TEST_P(StoreContract, PermitsALoweredLimitIsReachedAsTheyAreGivenBack) {
+TEST_P(StoreContract, PermitsALoweredLimitIsReachedAsTheyAreReturned) {
   Permits permits(*db);
   permits.renew(1, 0, 10);
   BizType type = must(db->types().list()).at(0);

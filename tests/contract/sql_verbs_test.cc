@@ -4,6 +4,7 @@
 #include <future>
 #include <map>
 
+#include "pipeline/engine_shared.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_outbox.h"
 #include "support/process.h"
@@ -47,7 +48,7 @@ class SqlVerbs : public ::testing::Test {
     }
     return "";
   }
-  bool is_somebody_waiting() {
+  bool is_a_session_waiting() {
     return eventually([&] { return database.number("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
   }
 
@@ -79,11 +80,13 @@ TEST_F(SqlVerbs, ACopyOfAMovingShardIsNeitherCancelledNorRescheduled) {
 }
 
 TEST_F(SqlVerbs, CancelJobsTakesAllOfAKeyOrRefuses) {
-  database.query("SELECT count(tocsin.create_job('noop', 'o', '2040-01-01')) FROM generate_series(1, 10000)");
+  database.query("SELECT count(tocsin.create_job('noop', 'o', '2040-01-01')) FROM generate_series(1, " +
+                 std::to_string(kMostJobsPerCall) + ")");
   create("o", "other");
   EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('o')"), "54000");
-  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status = 'pending'"), 10'001);
-  EXPECT_EQ(cancel("'o', 'noop'").size(), 10'000U) << "as many as there may be";
+  EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status = 'pending'"),
+            std::int64_t{kMostJobsPerCall + 1});
+  EXPECT_EQ(cancel("'o', 'noop'").size(), kMostJobsPerCall) << "as many as there may be";
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status = 'pending'"), 1);
 }
 
@@ -109,7 +112,7 @@ TEST_F(SqlVerbs, CancelJobsBelongsToTheCallersTransaction) {
   auto open = std::make_unique<pqxx::work>(first);
   EXPECT_EQ(cancel(*open, "'o'"), (Results{{id, "cancelled"}}));
   auto second = std::async(std::launch::async, [&] { return cancel("'o'"); });
-  EXPECT_TRUE(is_somebody_waiting());
+  EXPECT_TRUE(is_a_session_waiting());
   open.reset();  // rolled back
   EXPECT_EQ(second.get(), (Results{{id, "cancelled"}}));
 
@@ -117,7 +120,7 @@ TEST_F(SqlVerbs, CancelJobsBelongsToTheCallersTransaction) {
   open = std::make_unique<pqxx::work>(first);
   EXPECT_EQ(cancel(*open, "'q'"), (Results{{next, "cancelled"}}));
   second = std::async(std::launch::async, [&] { return cancel("'q'"); });
-  EXPECT_TRUE(is_somebody_waiting());
+  EXPECT_TRUE(is_a_session_waiting());
   open->commit();
   EXPECT_EQ(second.get(), (Results{{next, "finished"}}));
 }
@@ -158,6 +161,11 @@ TEST_F(SqlVerbs, RescheduleJobAnswersDefinitely) {
   cancel("'p'");
   EXPECT_EQ(reschedule(gone, "'2041-01-01'"), "finished");
   EXPECT_EQ(reschedule(1024, "'2041-01-01'"), "not found");
+}
+
+TEST_F(SqlVerbs, HintsReachAsFarAheadAsThoseOfNodes) {
+  EXPECT_EQ(Duration(database.number("SELECT (extract(epoch FROM tocsin.hint_window()) * 1000000)::bigint")),
+            EngineConfig{}.hint_window());
 }
 
 TEST_F(SqlVerbs, RescheduleJobTellsTheNodesOfWhatIsDueSoon) {

@@ -223,7 +223,7 @@ TEST_F(Jobs, AReceiverThatNeverAnswersCostsAttemptsNotTheNode) {
   EXPECT_EQ(job(stuck[0])["errors"].size(), 2U);
 }
 
-TEST_F(Jobs, LockedByAnIdleTransactionDelayNobodyElse) {
+TEST_F(Jobs, LockedByAnIdleTransactionDelayNoOthers) {
   put_noop();
   std::vector<std::string> ids;
   for (int i = 0; i < 100; ++i) ids.push_back(create("noop", 3000));

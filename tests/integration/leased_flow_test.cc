@@ -112,7 +112,7 @@ TEST_F(FlowOfLeases, APermitIsFreeWhenItsLeaseEndsAndALateAckFreesNone) {
   EXPECT_TRUE(lease(rest(), 6, 1000).empty());
 }
 
-TEST_F(FlowOfLeases, ALoweredLimitHoldsAsLeasesAreGivenBack) {
+TEST_F(FlowOfLeases, ALoweredLimitHoldsAsLeasesAreReturned) {
   put_pull({{"max_running", 3}, {"ttr_ms", 60'000}});
   create_many(6);
   const Json held = lease_all(rest(), 3);

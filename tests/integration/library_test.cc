@@ -66,7 +66,7 @@ class FragileNode : public LiveNode {
 };
 
 // Every attempt counts, even one that takes its process along: the job dies, the fleet lives.
-TEST_F(FragileNode, AHandlerThatKillsTheProcessEndsDeadAndTheRestGoesOn) {
+TEST_F(FragileNode, AHandlerThatKillsTheProcessEndsDeadAndTheRestContinues) {
   put_cpp("kills", {{"ttr_ms", 100}});
   put_cpp("fine");
   const std::string killer = create("kills", 0);

@@ -154,7 +154,7 @@ TEST(MoveTrouble, WhoReadsForHoursAtTheTargetDelaysTheMoveAndNothingElse) {
   EXPECT_EQ(two.leftovers(), 0U);
 }
 
-TEST(MoveTrouble, AShardWhoseDriverDiedWhileItStoodStillGoesOnByItself) {
+TEST(MoveTrouble, AFrozenShardWhoseDriverDiedThawsByItself) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
   two.install();

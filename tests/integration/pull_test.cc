@@ -132,7 +132,7 @@ TEST_F(Pull, NothingDueIsAnEmptyAnswer) {
   EXPECT_EQ(gauge("tocsin_waiting_consumers"), 0);
 }
 
-TEST_F(Pull, WhatNobodyAsksForIsNotClaimed) {
+TEST_F(Pull, WithoutAConsumerNothingIsClaimed) {
   put_pull();
   put_noop();
   const std::string id = create("ticket", 0), witness = create("noop", 1500);
@@ -244,7 +244,7 @@ TEST_F(Pull, BatchesWithHeldKeysHoldUpNoOtherCall) {
   EXPECT_NE(rest().get("/metrics").text.find("\ntocsin_lock_pool_wait_seconds_count 4\n"), std::string::npos);
 }
 
-TEST_F(Pull, ALeaseThatHasEndedIsStaleAlsoWhenNobodyTookTheJob) {
+TEST_F(Pull, ALeaseThatHasEndedIsStaleAlsoWhenTheJobIsUnclaimed) {
   put_pull("ticket", {{"max_attempts", 1}});
   const std::string id = create("ticket", 0);
   const Json leased = lease_one({{"ttr_ms", 50}});

@@ -200,7 +200,7 @@ TEST_F(SqlHandler, AFunctionCannotLeaveItsRole) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE status <> 'dead'"), 0);
 }
 
-TEST_F(SqlHandler, AFunctionFindsThePathOfTheFence) {
+TEST_F(SqlHandler, AFunctionFindsThePathOfTheSandbox) {
   put("tells", "RETURN jsonb_build_object('dead', current_setting('search_path'));");
   EXPECT_EQ(last_error(ends(create("tells", 0), "dead")), "pg_catalog, pg_temp");
 }
@@ -249,7 +249,7 @@ TEST_F(SqlHandler, AFunctionThatHangsDiesOfItAndHoldsUpNoOtherType) {
   for (const std::string& id : neighbours) ends(id, "done");
 }
 
-TEST_F(SqlHandler, AFunctionThatKillsItsSessionDiesOfItAndTakesNobodyAlong) {
+TEST_F(SqlHandler, AFunctionThatKillsItsSessionFailsAlone) {
   // The function's session is ended while it runs.
   database.query("CREATE TABLE shop.victim (pid int); GRANT ALL ON shop.victim TO tocsin_handler");
   database.query(
@@ -267,7 +267,7 @@ TEST_F(SqlHandler, AFunctionThatKillsItsSessionDiesOfItAndTakesNobodyAlong) {
   EXPECT_EQ(database.number("SELECT count(*) FROM shop.seen"), 29);
 }
 
-TEST_F(SqlHandler, AFunctionThatGoesOnWhenItsTimeIsOverIsEndedWithItsSession) {
+TEST_F(SqlHandler, AFunctionThatRunsBeyondItsTimeIsEndedWithItsSession) {
   put("deaf", "BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; PERFORM pg_sleep(60);",
       {{"ttr_ms", 1000}, {"max_attempts", 1}});
   const Json ended = ends(create("deaf", 0), "dead");

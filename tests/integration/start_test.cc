@@ -47,7 +47,7 @@ TEST_F(Start, WithAnUnknownOptionIsBadUsage) {
   EXPECT_EQ(serve({"--database", database.url(), "--listen", "nowhere"}).exit_code, 2);
 }
 
-TEST_F(Start, FailsWhenNobodyListensThere) {
+TEST_F(Start, FailsWithoutAServerThere) {
   expect_refusal(serve({"--database", "postgresql://bob:s3cret@127.0.0.1:1/tocsin", "--listen", "127.0.0.1:0"}),
                  {"127.0.0.1:1/tocsin"});
 }

@@ -85,7 +85,7 @@ TEST_F(Survival, ATerminatedNodeLetsItsHandlersFinish) {
   EXPECT_EQ(database.number("SELECT attempts FROM tocsin.job WHERE job_id = " + id), 1);
 }
 
-TEST_F(Survival, ATerminatedNodeEndsInTimeAndGivesBackWhatHasNotStarted) {
+TEST_F(Survival, ATerminatedNodeEndsInTimeAndReleasesWhatHasNotStarted) {
   start({"--drain-timeout", "500ms"});
   receiver.hold();
   put_type("slow", {{"handler", receiver.handler()}, {"max_running", 2}});

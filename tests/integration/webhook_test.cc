@@ -60,7 +60,7 @@ TEST_F(Webhooks, AnAsynchronousReceiverMayFail) {
   EXPECT_EQ(dead["errors"][0]["message"], "no stock");
 }
 
-TEST_F(Webhooks, WhatNobodyAcknowledgesIsDeliveredAgainWhenItsLeaseEnds) {
+TEST_F(Webhooks, WhatIsNotAcknowledgedIsDeliveredAgainWhenItsLeaseEnds) {
   receiver.answer(202);
   put_webhook("order.unpaid", {{"async", true}, {"timeout_ms", 500}}, {{"ttr_ms", 1000}});
   const std::string id = create("order.unpaid", 0);

@@ -3,6 +3,7 @@
 -- the map. Its own row is not in that snapshot, so it comes from RETURNING. A session is recognised by pid and start,
 -- because pids are used again; a start that may not be seen proves nothing. A heartbeat need not survive a crash of the
 -- database, as the next one comes in a second or two, so it does not wait for the disk.
+-- Index: the primary key of tocsin.node. Hazard: an index on another column would be written with every heartbeat.
 WITH t AS MATERIALIZED (SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', true)),
      s AS MATERIALIZED (SELECT pid, backend_start FROM pg_stat_get_activity(pg_backend_pid())),
      own AS (

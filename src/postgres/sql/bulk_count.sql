@@ -2,4 +2,4 @@
 -- Index: with a biz_id _biz; else the table is read.
 SELECT count(*)
 FROM {{table}} j
-WHERE j.status = {{status}} {{conditions}} AND tocsin.lives_here(j.shard)
+WHERE j.status = {{status}} AND {{conditions}} AND tocsin.lives_here(j.shard)

@@ -6,13 +6,13 @@
 WITH page AS MATERIALIZED (
   SELECT *
   FROM {{table}} j
-  WHERE {{id}} > {{after}} {{key}}
+  WHERE {{id}} > {{after}} AND {{key}}
   ORDER BY {{id}}
   LIMIT {{page_rows}}),
 hit AS (
   SELECT j.job_id
   FROM page j
-  WHERE j.status = {{status}} AND j.{{began}} <= {{started_at}} AND tocsin.lives_here(j.shard) {{conditions}}
+  WHERE j.status = {{status}} AND j.{{began}} <= {{started_at}} AND tocsin.lives_here(j.shard) AND {{conditions}}
   ORDER BY j.job_id
   LIMIT {{limit}})
 SELECT job_id, 0

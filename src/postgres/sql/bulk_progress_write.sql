@@ -1,4 +1,5 @@
 -- Writes how far a bulk operation has come in this database. REQUIRES: the row is locked.
+-- Index: the primary key of tocsin.bulk_progress.
 UPDATE tocsin.bulk_progress
 SET last_job_id = $2::bigint,
     changed = $3::bigint,

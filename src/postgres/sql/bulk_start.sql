@@ -1,4 +1,5 @@
 -- Records a bulk operation that the node $15 runs for $16 microseconds, unless it extends that (bulk_keep).
+-- Index: none is read.
 INSERT INTO tocsin.bulk AS b (action, filter, biz_id, type_id, from_time, to_time, death_reason, action_time, delay_us,
   spread_us, rate_per_s, reason, actor, matched, node_id, lease_until)
 VALUES ($1, $2::jsonb, $3, $4::integer, $5::timestamptz, $6::timestamptz, $7, $8::timestamptz, $9::bigint, $10::bigint,

@@ -1,2 +1,3 @@
 -- Bytes of log up to the position $1 that the subscriber of the slot $2 has not confirmed.
+-- Index: none; one row per slot of the server.
 SELECT greatest(0, pg_wal_lsn_diff($1::pg_lsn, confirmed_flush_lsn))::bigint FROM pg_replication_slots WHERE slot_name = $2

@@ -1,5 +1,6 @@
 -- Deletes copies of types whose name has come back with another id: the control database forgets a removed type when its last job is
 -- gone.
 -- Guard: the copy is older.
+-- Index: that of biz_type by name.
 DELETE FROM tocsin.biz_type t USING unnest($1::text[], $2::integer[], $3::timestamptz[]) k (name, type_id, gmt_modified)
 WHERE t.name = k.name AND t.type_id <> k.type_id AND t.gmt_modified < k.gmt_modified

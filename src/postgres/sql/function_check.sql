@@ -1,5 +1,6 @@
 -- Whether $1.$2 can be called by a sql handler: returns one jsonb, takes one tocsin.job, may be executed, its schema
 -- used.
+-- Index: that of pg_proc by name.
 SELECT p.prokind = 'f' AND NOT p.proretset AND p.prorettype = 'pg_catalog.jsonb'::regtype,
        p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1 AND p.proargtypes[0] = 'tocsin.job'::regtype,
        has_function_privilege('tocsin_handler', p.oid, 'EXECUTE'),

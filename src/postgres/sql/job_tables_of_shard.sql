@@ -1,4 +1,5 @@
 -- The tables that hold rows of the shard $1: its live table, the days of history, and tocsin.relayed.
+-- Index: that of pg_inherits by parent; a row per day and status of history.
 SELECT format('tocsin.job_live_%s', lpad(($1::integer % 8)::text, 4, '0'))
 UNION ALL
 (SELECT p.relid::regclass::text

@@ -1,4 +1,5 @@
 -- Names of live nodes that work with a shard map older than the version $1.
+-- Index: none; one row per node.
 SELECT n.name
 {{live_nodes}}
   AND coalesce(n.map_version, -1) < $1

@@ -1,4 +1,5 @@
 -- Names of live nodes that were not given the database $1.
+-- Index: none; one row per node.
 SELECT n.name
 {{live_nodes}}
   AND NOT coalesce($1 = ANY (n.places), false)

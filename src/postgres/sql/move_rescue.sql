@@ -1,4 +1,5 @@
 -- A node becomes the driver of a move whose freeze is past its end.
+-- Index: the primary key of tocsin.move.
 UPDATE tocsin.move
 SET driver = driver + 1, is_rescued = true, state = CASE state WHEN 'switching' THEN 'copying' ELSE state END,
     changed_at = clock_timestamp(), thaw_at = {{thaw_lease}}

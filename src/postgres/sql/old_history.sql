@@ -1,6 +1,7 @@
 -- The tables of history with the status $1 that are older than $2 days: name, whether attached, whether a detach was
 -- interrupted, day, whether it has rows, and how many later days have rows.
 -- Hazard: tables are found by name, for one that was detached is in no other list.
+-- Index: that of pg_class by name; one row per day and status of history, each of which is opened for its size.
 WITH leaf AS MATERIALIZED (
   SELECT c.oid, c.relname, to_date(right(c.relname, 8), 'YYYYMMDD') AS day, pg_relation_size(c.oid) > 0 AS is_used
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

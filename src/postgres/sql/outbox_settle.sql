@@ -1,5 +1,7 @@
 -- Deletes the entries $1, which are jobs now, and records for the entries $2 why they became none. Another relay may
 -- have done that before. Guard: an entry that was never claimed cannot have been relayed.
+-- Index: the primary key of tocsin.outbox; the sets $1 and $2 are of one relayed batch. Hazard: an entry may be gone,
+-- settled or cancelled since it was claimed, so not every row is found.
 WITH d AS (
   DELETE FROM tocsin.outbox o
   WHERE o.job_id = ANY ($1::bigint[]) AND o.claimed_by IS NOT NULL AND o.settled_at IS NULL)

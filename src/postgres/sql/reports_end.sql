@@ -8,6 +8,6 @@ WITH RECURSIVE d (slot, n) AS (
   SELECT (SELECT max(r.slot) FROM tocsin.report_slot r WHERE r.grain = 3 AND r.slot < d.slot), d.n + 1
   FROM d
   WHERE d.n <= 400 AND d.slot IS NOT NULL)
-SELECT least(d.slot, statement_timestamp() - interval '400 days')
+SELECT least(d.slot, statement_timestamp() - {{report_age}})
 FROM d
 WHERE d.n = 401 AND d.slot IS NOT NULL

@@ -2,6 +2,7 @@
 -- many.
 -- Guard: $4 is the number of the node's last request; the row of the type is locked before, so that no two nodes take
 -- the same permits.
+-- Index: the primary key of tocsin.permit.
 WITH e AS MATERIALIZED (
   SELECT p.node_id,
          least(p.granted, greatest(0, $3 - (sum(p.granted) OVER (ORDER BY p.node_id) - p.granted)))::integer AS n

@@ -205,7 +205,7 @@ TEST_F(DatabasesApi, StatsAddUp) {
   EXPECT_EQ(get("/v1/stats").body.at("totals").at("pending"), 3);
 }
 
-TEST_F(DatabasesApi, CancellingManyTellsOfThoseThatNobodyAnsweredFor) {
+TEST_F(DatabasesApi, CancellingManyTellsOfThoseWithoutAnAnswer) {
   std::map<DatabaseId, std::string> ids;
   for (DatabaseId database_id = 0; database_id < 3; ++database_id) ids[database_id] = make_job(key_at(database_id));
   kill(1);
@@ -356,7 +356,7 @@ TEST_F(BulkRetries, KeepTheirLimitOverAllDatabases) {
   EXPECT_EQ(rest.body.at("retried"), 2);
 }
 
-TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNobodyElse) {
+TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNoOther) {
   for (DatabaseId database_id = 0; database_id < 3; ++database_id)
     make_dead_jobs(database_id, database_id == 2 ? 1 : 0);
   backend.fails_at[1] = ErrorCode::in_doubt;

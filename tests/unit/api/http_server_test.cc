@@ -289,7 +289,7 @@ TEST_F(HttpServerTest, AnswersForAHandlerThatForgets) {
   EXPECT_EQ(c.status(), 200);
 }
 
-TEST_F(HttpServerTest, IdleConnectionsMakeRoomForNewOnes) {
+TEST_F(HttpServerTest, IdleConnectionsAreClosedForNewOnes) {
   start([](HttpServerConfig& config) { config.limits.connections = 2; });
   RawClient a = client(), b = client();
   a.send(kGet);

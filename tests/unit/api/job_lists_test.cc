@@ -15,7 +15,7 @@ TEST_F(JobLists, ACursorBelongsToItsFilters) {
 }
 
 // Of one type a page looks at a bounded part of the key: it may be short, or empty, and the cursor leads on.
-TEST_F(JobLists, AListOfOneTypeGoesOnBehindManyJobsOfAnother) {
+TEST_F(JobLists, AListOfOneTypeContinuesBehindManyJobsOfAnother) {
   backend.add_type("other");
   const std::string old = make_job("key");
   for (int i = 0; i < JobDesk::kMostReadOfKey; ++i)

@@ -231,7 +231,7 @@ TEST_F(Leases, SayWhenTheDatabaseIsAway) {
   }
 }
 
-TEST_F(Leases, WhatIsGivenBackIsToldSoThatItsPermitIsFree) {
+TEST_F(Leases, WhatIsReturnedIsToldSoThatItsPermitIsFree) {
   const std::string acked = due_job("a"), nacked = due_job("b");
   const Json items = lease();
   EXPECT_EQ(result("ack", named(items[0])), "ok");

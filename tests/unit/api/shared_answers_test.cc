@@ -63,7 +63,7 @@ TEST_F(SharedAnswersTest, AnAnswerServesThoseWhoTakeItsAge) {
   EXPECT_EQ(asked.size(), 3U);
 }
 
-TEST_F(SharedAnswersTest, TheOldestAnswerMakesRoom) {
+TEST_F(SharedAnswersTest, TheOldestAnswerLeavesFirst) {
   for (int i = 0; i < 128; ++i) {
     ask("/" + std::to_string(i), 30);
     answer(static_cast<std::size_t>(i));

@@ -42,7 +42,7 @@ TEST_F(UnheardTypes, AreUnavailableAtOnceWhileTheControlDatabaseIsKnownToBeDown)
   EXPECT_EQ(backend.posted, 0);
 }
 
-TEST_F(UnheardTypes, AreKnownAtOnceWhoeverAsksForNamesThatDoNotExist) {
+TEST_F(UnheardTypes, AreKnownAtOnceBesideNamesThatDoNotExist) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(create("no.such").status, 422);
   put_elsewhere("new.type");
   put_elsewhere("new.pull", "pull");

@@ -118,7 +118,7 @@ TEST(WorkerPool, LanesTakeTurns) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 1, 2, 1, 1}));
 }
 
-TEST(WorkerPool, AFullLaneLeavesRoomForOthers) {
+TEST(WorkerPool, AFullLaneLeavesCapacityForOthers) {
   WorkerPool pool(1, 1);
   Blocker blocker;
   ASSERT_TRUE(pool.try_run(1, blocker.task()));

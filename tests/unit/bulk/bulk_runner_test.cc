@@ -125,7 +125,7 @@ TEST_F(BulkRunnerTest, AStopEndsItWithDefiniteNumbers) {
   EXPECT_LE(stepped, kNow + 2s);
 }
 
-TEST_F(BulkRunnerTest, AnotherNodeGoesOnWhereTheFirstEnded) {
+TEST_F(BulkRunnerTest, AnotherNodeContinuesWhereTheFirstEnded) {
   add_jobs(100);
   const Bulk bulk = start(BulkAction::cancel, 20.0);
   runner.take(bulk);

@@ -18,7 +18,7 @@ using Shares = std::vector<int>;
 
 TEST(FairShare, OneNodeGetsAll) { EXPECT_EQ(shares(7, {0}), Shares{7}); }
 
-TEST(FairShare, WhatNobodyNeedsIsSpreadEvenly) { EXPECT_EQ(shares(9, {0, 0, 0}), (Shares{3, 3, 3})); }
+TEST(FairShare, WhatIsNotNeededIsSpreadEvenly) { EXPECT_EQ(shares(9, {0, 0, 0}), (Shares{3, 3, 3})); }
 
 TEST(FairShare, SmallNeedsAreMetFirstAndTheRestGoesToTheGreatOnes) {
   EXPECT_EQ(shares(10, {100, 2, 100}), (Shares{4, 2, 4}));

@@ -134,7 +134,7 @@ TEST(ShardAssignment, ANodeThatKnowsFewerSharingPeersHasNothingToCorrect) {
   }
 }
 
-TEST(ShardAssignment, ANewcomerTakesOnlyWhatNobodyScans) {
+TEST(ShardAssignment, ANewcomerTakesOnlyWhatNoMemberScans) {
   const Owners before{1, 1, 1, 1, 2, 2, 2, 2};
   EXPECT_EQ(assign_shards(before, {{1}, {2}, {3, Standing::newcomer, {}}}), before);
   const Owners after = assign_shards(before, {{1}, {3, Standing::newcomer, {}}});

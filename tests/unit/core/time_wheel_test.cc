@@ -215,7 +215,7 @@ TEST(TimeWheel, GivesEverythingInOrderAfterAJumpOverManyRounds) {
   EXPECT_EQ(wheel.size(), 0U);
 }
 
-TEST(TimeWheel, RefusesBeyondItsCapacityAndTakesAgainWhenThereIsRoom) {
+TEST(TimeWheel, RefusesBeyondItsCapacityAndTakesAgainBelowIt) {
   TimeWheel wheel(1ms, 5s, 2, kWheelStart);
   EXPECT_TRUE(wheel.add(job_at(1, kWheelStart + 1ms)));
   EXPECT_TRUE(wheel.add(job_at(2, kWheelStart + 2ms)));

@@ -39,7 +39,7 @@ TEST_F(CppHandlerTest, TakesTheOutcomeOfTheFunction) {
   EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
 }
 
-TEST_F(CppHandlerTest, WhatWaitsForOneThatBlocksIsGivenBackWhileItsLeaseLasts) {
+TEST_F(CppHandlerTest, WhatWaitsForOneThatBlocksIsReleasedWhileItsLeaseLasts) {
   std::promise<void> begun, unblock;
   auto blocking = begin([&](const Job&) {
     begun.set_value();
@@ -100,7 +100,7 @@ TEST_F(CppHandlerTest, StartsNothingThatWasClaimedTooLongAgo) {
   EXPECT_EQ(ended.get_future().get().kind, Kind::not_started);
 }
 
-TEST_F(CppHandlerTest, HasRoomForManyQuickJobsAndForFewSlowOnes) {
+TEST_F(CppHandlerTest, HasCapacityForManyQuickJobsAndForFewSlowOnes) {
   const auto room_after = [&](Duration each) {
     const auto handler = runner_.handler_for(std::make_shared<const CppHandler>([&, each](const Job&) {
       clock_.advance(each);

@@ -200,7 +200,7 @@ TEST_F(SqlHandlerTest, OneThatHangsBesideOneThatFailsCostsTheOthersNothing) {
     EXPECT_EQ(outcome.kind, biz_id.starts_with("g") ? Outcome::Kind::done : Outcome::Kind::retry) << biz_id;
 }
 
-TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsGivenBackWhileItsLeaseLasts) {
+TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsReleasedWhileItsLeaseLasts) {
   std::promise<void> begun, unblock;
   business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
     ++effects[job.biz_id];
@@ -226,7 +226,7 @@ TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsGivenBackWhileItsLeaseLasts) {
 }
 
 // It would have less than its time.
-TEST_F(SqlHandlerTest, WhatABatchLeftTooLittleOfItsLeaseIsGivenBack) {
+TEST_F(SqlHandlerTest, WhatABatchLeftTooLittleOfItsLeaseIsReleased) {
   business_.functions["picky"] = [&](const Job& job, auto&) -> std::optional<std::string> {
     wait_for_all(job);
     if (job.biz_id == "gate") return {};

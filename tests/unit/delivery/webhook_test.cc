@@ -260,7 +260,7 @@ TEST_F(Webhook, ReplacesAKeptConnectionThatThePeerHasClosed) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST_F(Webhook, ASilentPeerHoldsUpNobodyElse) {
+TEST_F(Webhook, ASilentPeerHoldsUpNoOther) {
   ScriptedServer silent([](ScriptedServer::Peer& peer) { peer.wait_for_close(); });
   ScriptedServer lively(always(kOk));
   std::vector<std::future<Outcome>> stuck;

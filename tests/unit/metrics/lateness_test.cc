@@ -69,7 +69,7 @@ TEST(LatenessWindow, ForgetsAfterFiveMinutes) {
   EXPECT_EQ(window.summary(kNow + 10min).n, 0U);
 }
 
-TEST(LatenessWindow, ReusesTheRoomOfForgottenMinutes) {
+TEST(LatenessWindow, ReusesTheSpaceOfForgottenMinutes) {
   LatenessWindow window;
   window.record(9s, kNow);
   window.record(1ms, kNow + 5min);  // the same slice

@@ -22,7 +22,7 @@ class Wire {
   std::array<int, 2> ends_{};
 };
 
-TEST(WatchedCall, EndsWhenNobodyAnswers) {
+TEST(WatchedCall, EndsWithoutAnAnswer) {
   Wire silent;
   WatchedCall call(silent.ours(), std::chrono::milliseconds(10));
   char byte;

@@ -191,7 +191,7 @@ TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
   EXPECT_EQ(cancelled->kind, CancelReply::Kind::cancelled);
 }
 
-TEST_F(Gathered, ARetryOfALockedJobHoldsUpNobodyAndComesBack) {
+TEST_F(Gathered, ARetryOfALockedJobHoldsUpNoOtherAndComesBack) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   for (const Lease& lease : lease({a, b})) {
     const FinishRequest died{lease.job_id, lease.token, FinishRequest::Kind::dead, {}, "no"};

@@ -1,0 +1,3 @@
+-- Deletes bulk operations that ended long ago.
+-- Index: none; one row per bulk operation.
+DELETE FROM tocsin.bulk WHERE finished_at < clock_timestamp() - {{report_age}}

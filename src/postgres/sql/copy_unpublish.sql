@@ -1,0 +1,3 @@
+-- Drops the publication of a move.
+-- Index: none is read.
+DROP PUBLICATION IF EXISTS {{publication}}

@@ -1,0 +1,2 @@
+-- How long report rows, audit records and ended bulk operations are kept.
+interval '400 days'

@@ -1,0 +1,2 @@
+-- A setting for the rest of the transaction.
+SET LOCAL {{setting}} = {{value}}

@@ -1,0 +1,49 @@
+// The codes that a session makes of the server's refusals. On PostgreSQL alone.
+#include <gtest/gtest.h>
+
+#include "postgres/session.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+class SessionError : public ::testing::Test {
+ protected:
+  ErrorCode code_of(const std::string& statement) {
+    const Status status = session.write([&](pqxx::nontransaction& tx) { tx.exec(statement); });
+    EXPECT_FALSE(status) << statement;
+    return status ? ErrorCode{} : status.error().code;
+  }
+  // A function's refusal with the SQLSTATE of a check violation. `more`: further options of RAISE.
+  ErrorCode code_of_check(const std::string& message, const std::string& more) {
+    return code_of("DO $$ BEGIN RAISE check_violation USING MESSAGE = '" + message + "'" + more + "; END $$");
+  }
+
+  TestDatabase database{4};
+  Session session{{database.url(), "errors"}};
+};
+
+// Messages are in the language of the server's lc_messages.
+TEST_F(SessionError, ARowWithoutAPartitionIsUnavailableInEveryLanguage) {
+  database.query("CREATE TABLE public.days (day date) PARTITION BY RANGE (day)");
+  EXPECT_EQ(code_of("INSERT INTO public.days VALUES ('2026-01-01')"), ErrorCode::unavailable);
+  EXPECT_EQ(code_of_check("keine Partition von Relation >>days<< gefunden", ", SCHEMA = 'public', TABLE = 'days'"),
+            ErrorCode::unavailable);
+}
+
+TEST_F(SessionError, ABrokenConstraintIsInvalidWhateverItsMessage) {
+  database.query("CREATE TABLE public.checked (number int CONSTRAINT small CHECK (number < 5))");
+  EXPECT_EQ(code_of("INSERT INTO public.checked VALUES (7)"), ErrorCode::invalid);
+  EXPECT_EQ(code_of_check("no partition of relation", ", TABLE = 'checked', CONSTRAINT = 'small'"), ErrorCode::invalid);
+  EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
+}
+
+TEST_F(SessionError, ARefusalLeavesNothingForTheNextOne) {
+  database.query("CREATE TABLE public.days (day date) PARTITION BY RANGE (day)");
+  EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
+  EXPECT_EQ(code_of("INSERT INTO public.days VALUES ('2026-01-01')"), ErrorCode::unavailable);
+  EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
+}
+
+}  // namespace
+}  // namespace tocsin
