@@ -264,7 +264,7 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const pqxx::broken_connection& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
   } catch (const pqxx::insufficient_privilege& e) {
-    error = from_sql_state("42501", is_write, one_line(e.what()));  // the exception has no code
+    error = from_refusal("42501", false, is_write, one_line(e.what()));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
     const std::string& state = e.sqlstate();  // of Refused and its like, the server knows nothing
     const bool has_no_partition = state == refusal_.sql_state() && refusal_.has_no_partition();
