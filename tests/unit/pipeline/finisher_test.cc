@@ -303,7 +303,7 @@ TEST_F(FinisherTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
   };
   MonoTime next = now;
   for (int steps = 0; next <= now && steps < 100; ++steps) next = step();
-  EXPECT_EQ(written.size(), 19U) << "without any time passing";
+  ASSERT_EQ(written.size(), 19U) << "without any time passing";
   EXPECT_EQ(running(), 1U);
   EXPECT_EQ(events[Counter::set_aside], 1);
   EXPECT_GT(events.failures(), 0);
