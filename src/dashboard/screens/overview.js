@@ -87,11 +87,12 @@ function Worst({overview, hours}) {
   const course = useMemo(() => courses(hours.data, 48), [hours.data]);
   if (!overview.data) return html`<${Missing} answer=${overview} what="The overview" tall />`;
   const paused = new Set(overview.data.paused.map((each) => each.biz_type));
+  const notes = (r) => [r.due > 0 && (paused.has(r.biz_type) ? 'paused' : r.waits_for && `waits for ${kWaits[r.waits_for] || r.waits_for}`), r.retried > 0 && `${number(r.retried)} attempts failed`].filter(Boolean).join(', ');
   return html`<${Table} caption="Types that need attention first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
-    {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} />${r.due > 0 && html`<span class="sub">${paused.has(r.biz_type) ? 'paused' : r.waits_for ? `waits for ${kWaits[r.waits_for] || r.waits_for}` : ''}</span>`}`},
+    {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} /><span class="sub">${notes(r)}</span>`},
     {label: 'Overdue', isNumber: true, holds: 'length', cell: (r) => html`${r.is_due_exact === false ? capped(r.due, false) : html`<${Count} n=${r.due} />`}${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
     {label: 'p99', isNumber: true, holds: 'length', cell: (r) => html`<span class=${r.target_ms !== null && r.p99_ms > r.target_ms ? 'is-bad' : ''}>${length(r.p99_ms)}</span>${r.target_ms !== null && html`<span class="sub">target ${length(r.target_ms)}</span>`}`},
-    {label: 'Died', isNumber: true, cell: (r) => html`${r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`}${r.retried > 0 && html`<span class="sub">${number(r.retried)} retried</span>`}`},
+    {label: 'Died', isNumber: true, cell: (r) => (r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`)},
     {label: hours.isCut ? sentenceCase(hours.span) : '2 days', isNumber: true, cell: (r) => html`<${Spark} values=${course.get(r.biz_type)?.done} text=${`Done by hour in ${hours.isCut ? hours.span : 'two days'}: ${number(course.get(r.biz_type)?.sum ?? 0)}`} />`},
   ]} />`;
 }
@@ -102,7 +103,7 @@ const tiles = (data) => {
   const late = data && data.lateness_ms, due = data && data.due, totals = data && data.totals;
   return [
     [html`Lateness p99 ${kRecent}`, late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
-    ['Due in the next hour', due ? short(due.next_hour) : '–', due ? `${due.next_hour === null ? 'not counted yet; ' : ''}${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute` : ' '],
+    ['Due in the next hour', due ? short(due.next_hour) : '–', !due ? ' ' : due.next_hour === null ? 'not counted yet' : `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute`],
     ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', due && due.is_now_exact === false ? 'and more past their time' : 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
     [html`Done ${kRecent}`, data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
