@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "api/report_rows.h"
@@ -299,8 +300,8 @@ std::string Overview::text() const {
 }
 
 void overview(ApiContext& context, const CallPtr& call) {
-  std::vector<Shard> shards;
-  for (int shard = 0; shard < context.backend.shards(); ++shard) shards.push_back(static_cast<Shard>(shard));
+  std::vector<Shard> shards(static_cast<std::size_t>(context.backend.shards()));
+  std::iota(shards.begin(), shards.end(), Shard{0});
   scatter<Facts>(
       context, call, context.backend.database_ids(),
       [&context, shards, now = context.backend.now()](DatabaseId database_id, Stores& stores) {

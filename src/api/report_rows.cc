@@ -94,12 +94,10 @@ void add_histogram(Histogram& histogram, const json& buckets) {
 
 void add_value(json& into, const json& value, Merge merge) {
   if (value.is_null()) return;
-  if (into.is_null()) {
+  if (into.is_null() || (merge == Merge::least && value < into) || (merge == Merge::most && into < value)) {
     into = value;
   } else if (merge == Merge::sum) {
     into = into.get<std::int64_t>() + value.get<std::int64_t>();
-  } else if ((merge == Merge::least && value < into) || (merge == Merge::most && into < value)) {
-    into = value;
   } else if (merge == Merge::all) {
     into = into.get<bool>() && value.get<bool>();
   }

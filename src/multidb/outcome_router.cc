@@ -16,9 +16,9 @@ Status in_parts(std::span<const std::size_t> part, const Finish& finish) {
   Status done = finish(part);
   if (done || part.size() == 1 || !is_refused_row(done.error())) return done;
   const std::size_t half = part.size() / 2;
-  const Status first = in_parts(part.first(half), finish);
+  Status first = in_parts(part.first(half), finish);
   if (!first && !is_refused_row(first.error())) return first;
-  const Status second = in_parts(part.subspan(half), finish);
+  Status second = in_parts(part.subspan(half), finish);
   return second ? first : second;
 }
 

@@ -32,8 +32,8 @@ JobStore& DatabaseEngine::new_finisher_store() {
 }
 
 EngineStores DatabaseEngine::make_stores(int claimers) {
-  std::vector<JobStore*> claiming;
-  for (int i = 0; i < claimers; ++i) claiming.push_back(&new_store());
+  std::vector<JobStore*> claiming(static_cast<std::size_t>(claimers));
+  for (JobStore*& store : claiming) store = &new_store();
   return {new_store(), claiming, new_finisher_store(), new_store()};
 }
 

@@ -259,6 +259,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
     --unused[type];
   }
   std::vector<JobId> ids;
+  ids.reserve(won.size());
   for (const ClaimedJob& claimed : won) ids.push_back(claimed.job.job_id);
   after_batch(sent.at, sent.batch, std::move(ids));
   const Pace pace = sent.batch.pace();
@@ -288,7 +289,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   if (!next) return false;
   if (const auto age = catalog->find(type)->drop_older_than)
     next->span.begin_after(std::max(next->span.after(), {*db_now - *age, JobId{0}}));
-  sent.batch.backlog = std::move(next);
+  sent.batch.backlog = next;
   sent.batch.limit -= n;
   sent.ticket.seed = random_.int64();
   gathering_ = std::move(sent);
@@ -345,6 +346,7 @@ void Claimer::answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs) {
   }
   // Before the answer: the consumer may acknowledge the jobs at once.
   std::vector<std::pair<Lease, WallTime>> leases;
+  leases.reserve(jobs.size());
   for (const ClaimedJob& claimed : jobs) leases.push_back({{claimed.job.job_id, claimed.token}, claimed.job.fire_at});
   shared_.hand_over(poll.type_id, leases);
   poll.answer(std::move(jobs));
@@ -358,6 +360,7 @@ void Claimer::release_claim(ClaimedJob claimed) {
 
 void Claimer::requeue_polls(const std::vector<PollShare>& shares) {
   std::vector<PollPtr> polls;
+  polls.reserve(shares.size());
   for (const PollShare& share : shares) polls.push_back(share.poll);
   shared_.polls->put_back(polls);
 }
@@ -373,7 +376,7 @@ void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<Job
 
 void Claimer::end_backlog(const Backlog& backlog) {
   shared_.due.end_backlog(backlog);
-  if (Lane lane = backlog.lane; backlog.pace == Pace::fresh) shared_.ended_backlogs.try_push(std::move(lane));
+  if (backlog.pace == Pace::fresh) shared_.ended_backlogs.try_push(Lane(backlog.lane));
 }
 
 // A job that was not won although it had only just become due may have been claimed too early: the database's clock
@@ -392,7 +395,7 @@ void Claimer::forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector
     const bool may_be_early = is_lost && claimed_at && *claimed_at - job.fire_at < kMostOff;
     if (may_be_early && job.retries < most_retries) {
       job.fire_at = *claimed_at + kFirstPause * (1 << job.retries++);
-      if (Candidate retry = job; shared_.candidates.try_push(std::move(retry))) continue;
+      if (shared_.candidates.try_push(Candidate(job))) continue;
     }
     if (is_lost) shared_.events.count(Counter::claims_lost);
     gone.push_back(job);

@@ -77,8 +77,7 @@ bool EngineShared::hint(const Candidate& job) {
     if (answer == KnownJobs::Hint::first_full && on_refusal) on_refusal();
     return false;
   }
-  Candidate copy = job;
-  if (candidates.try_push(std::move(copy))) return true;
+  if (candidates.try_push(Candidate(job))) return true;
   known.remove(job.job_id);
   return false;
 }

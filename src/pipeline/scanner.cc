@@ -214,7 +214,7 @@ void Scanner::take(const ScanReply& reply) {
   interleave_by_lane(found_);
   const std::size_t pushed = shared_.candidates.push_some(found_);
   for (std::size_t i = pushed; i < found_.size(); ++i) shared_.known.remove(found_[i].job_id);
-  for (JobId job : expired_) shared_.expired.try_push(std::move(job));
+  for (JobId job : expired_) shared_.expired.try_push(JobId{job});
 }
 
 void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows,

@@ -35,7 +35,7 @@ Result<bool> PgMaintenance::run_briefly(const char* statement) {
 }
 
 Result<bool> PgMaintenance::count_horizon() {
-  const auto counted = run_briefly("SELECT tocsin.count_horizon()");
+  auto counted = run_briefly("SELECT tocsin.count_horizon()");
   if (counted || counted.error().field != kTooSlow) return counted;
   return session_.write<bool>([](pqxx::nontransaction& tx) {
     tx.exec("SELECT tocsin.shrink_horizon()");
@@ -44,7 +44,7 @@ Result<bool> PgMaintenance::count_horizon() {
 }
 
 Result<bool> PgMaintenance::keep_zone_days() {
-  const auto kept = run_briefly("SELECT tocsin.keep_zone_days()");
+  auto kept = run_briefly("SELECT tocsin.keep_zone_days()");
   // If it takes too long, reports add these days up when they are read.
   if (!kept && kept.error().field == kTooSlow) return false;
   return kept;
