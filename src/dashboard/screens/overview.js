@@ -90,7 +90,7 @@ function Worst({overview, hours}) {
   const notes = (r) => [r.due > 0 && (paused.has(r.biz_type) ? 'paused' : r.waits_for && `waits for ${kWaits[r.waits_for] || r.waits_for}`), r.retried > 0 && `${number(r.retried)} attempts failed`].filter(Boolean).join(', ');
   return html`<${Table} caption="Types that need attention first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
     {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} /><span class="sub">${notes(r)}</span>`},
-    {label: 'Overdue', isNumber: true, cell: (r) => html`${r.is_due_exact === false ? capped(r.due, false) : html`<${Count} n=${r.due} />`}${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
+    {label: 'Overdue', isNumber: true, cell: (r) => html`${r.is_due_exact === false ? html`<span title=${capped(r.due, false)}>${number(r.due)}+</span>` : html`<${Count} n=${r.due} />`}${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
     {label: 'p99', isNumber: true, holds: 'length', cell: (r) => html`<span class=${r.target_ms !== null && r.p99_ms > r.target_ms ? 'is-bad' : ''}>${length(r.p99_ms)}</span>${r.target_ms !== null && html`<span class="sub">target ${length(r.target_ms)}</span>`}`},
     {label: 'Died', isNumber: true, cell: (r) => (r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`)},
     {label: hours.isCut ? sentenceCase(hours.span) : '2 days', isNumber: true, cell: (r) => html`<${Spark} values=${course.get(r.biz_type)?.done} text=${`Done by hour in ${hours.isCut ? hours.span : 'two days'}: ${number(course.get(r.biz_type)?.sum ?? 0)}`} />`},
