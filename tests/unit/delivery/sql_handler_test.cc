@@ -89,15 +89,20 @@ class SqlHandlerTest : public testing::Test {
         }
         ended.count_down();
       });
+      if (job.job.biz_id == "gate") has_gate_begun_.wait(false);
     }
     is_all_there_ = true;
     is_all_there_.notify_all();
     ended.wait();
     return outcomes;
   }
-  // Of the function "picky": what a job named "gate", the first one, does, so that all others find each other.
-  void wait_for_all(const Job& job) const {
-    if (job.biz_id == "gate") is_all_there_.wait(false);
+  // Of the function "picky": what a job named "gate", the first one, does: it runs alone until all others wait, so that
+  // they are one batch.
+  void wait_for_all(const Job& job) {
+    if (job.biz_id != "gate") return;
+    has_gate_begun_ = true;
+    has_gate_begun_.notify_all();
+    is_all_there_.wait(false);
   }
 
   WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
@@ -105,7 +110,7 @@ class SqlHandlerTest : public testing::Test {
   FakeDatabase database_{[this] { return now_; }, 4};
   FakeBusiness business_;
   int lose_answers_ = 0;  // of the next session
-  std::atomic<bool> is_all_there_{false};
+  std::atomic<bool> has_gate_begun_{false}, is_all_there_{false};
   TypeId type_id_ = 0;
   std::optional<SqlKind> kind_;
   std::unique_ptr<FunctionStore> new_store() {
