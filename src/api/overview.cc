@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kDueCap = 200;        // per shard: counted exactly up to here
-constexpr int kMostTypes = 10'000;  // whose state is read: more than installations have
+constexpr int kMostTypes = 10'000;  // whose state is read
 constexpr std::size_t kWorst = 5;
 constexpr double kLateMs = 60'000;         // of a type without a target
 constexpr std::int64_t kManyDeaths = 10;   // in 15 minutes: fewer are no reason for alarm

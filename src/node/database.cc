@@ -252,7 +252,7 @@ bool Database::change(ChangeItem item, bool is_retry) {
 
 void Database::hint(const Candidate& job) {
   const auto now = shared().db_clock.at_least(clock_.now());
-  if (now && job.fire_at >= *now + shared().config.lookahead + std::chrono::seconds(1)) return;
+  if (now && job.fire_at >= *now + shared().config.hint_window()) return;
   // After the lease another node may own the shard. A notification reaches this node, too.
   if (engine_.owns(shard_of(job.job_id)) && !shared().membership.is_lease_lost(clock_.now())) {
     engine_.engine().hint(job);

@@ -26,7 +26,7 @@ class ScanProgress {
     MutexLock lock(mutex_);
     return ended_at_ ? std::optional(now - *ended_at_) : std::nullopt;
   }
-  // Why jobs may start late although nothing fails, for people; empty: the scans keep up with their interval.
+  // A message that says why jobs may start late although nothing fails; empty: the scans keep up with their interval.
   std::string trouble(MonoTime now) const {
     const auto ms = [](Duration time) { return std::to_string(time.count() / 1000) + " ms"; };
     MutexLock lock(mutex_);

@@ -31,7 +31,7 @@ class SearchPace {
     may_wait_ = are_hints_complete;
   }
   bool is_searching() const { return is_searching_; }
-  // A scan of the cycle took so long, and has searched all shards or a part of them.
+  // Adds the duration of a scan that has searched shards of this cycle, all or a group of them.
   void note_search(Duration took) { took_ += took; }
   void end_cycle() {
     if (is_searching_) next_ = may_wait_ ? began_ + std::min(took_ * kPart, longest_ - took_) : MonoTime::min();

@@ -16,8 +16,7 @@ MonoTime Timekeeper::step(MonoTime now) {
   // Hints may be waiting already, and when they fill the memory no push will wake this stage again.
   if (!db_now) return now + shared_.config.retry_pause;
   const EngineConfig& config = shared_.config;
-  // A second more than the lookahead: a hint may reach further than the last scan did.
-  if (!wheel_) wheel_.emplace(config.tick, config.lookahead + std::chrono::seconds(1), config.capacity, *db_now);
+  if (!wheel_) wheel_.emplace(config.tick, config.hint_window(), config.capacity, *db_now);
 
   dropped_.clear();
   if (*db_now + kToleratedStepBack < wheel_->position()) wheel_->rewind(*db_now, dropped_);

@@ -26,6 +26,15 @@ class FinisherTest : public StageFixture {
     auto claimed = std::make_shared<const ClaimedJob>(std::move(job));
     ASSERT_TRUE(shared().outcomes.try_push({std::move(claimed), std::move(outcome), is_released}));
   }
+  // Gives a claim that did not start, of a job that was due three seconds ago.
+  JobId give_old_release() {
+    know_time();
+    now += std::chrono::milliseconds(40);
+    ClaimedJob job = claimed(make_job_id(1, 0), 1);
+    job.fire_at_before = db_now() - std::chrono::seconds(3);
+    give(job, Outcome::not_started(Duration(0)));
+    return job.job.job_id;
+  }
   void reply_with(FinishReply reply) {
     store.on_finish = [this, reply](std::span<const FinishRequest> requests) {
       sent.assign(requests.begin(), requests.end());

@@ -40,27 +40,19 @@ TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
 
 // Another node may own the shard by now, and its scans may have passed the old time.
 TEST_F(FinisherTest, WhatDidNotStartIsDueNowAfterTheLeaseIsLost) {
-  know_time();
-  now += 40ms;
-  ClaimedJob job = claimed(make_job_id(1, 0), 1);
-  job.fire_at_before = db_now() - 3s;
-  give(job, Outcome::not_started(0s));
+  const JobId released = give_old_release();
   shared().membership.trust_until(now);
   step();
   EXPECT_EQ(sent.at(0).delay, 0s);
   step();
   ASSERT_EQ(told.size(), 1U) << "this node may not be the owner any more";
-  EXPECT_EQ(told[0].job_id, job.job.job_id);
+  EXPECT_EQ(told[0].job_id, released);
 }
 
 // A node that is not the owner reads lanes of a pull type, too, for its own consumers.
 TEST_F(FinisherTest, WhatAConsumerDidNotGetIsDueNow) {
   set_types({biz_type(1, "pull")});
-  know_time();
-  now += 40ms;
-  ClaimedJob job = claimed(make_job_id(1, 0), 1);
-  job.fire_at_before = db_now() - 3s;
-  give(job, Outcome::not_started(0s));
+  give_old_release();
   step();
   EXPECT_EQ(sent.at(0).delay, 0s);
 }
@@ -96,11 +88,7 @@ TEST_F(FinisherTest, AReleaseThatWaitsLosesItsOldTimeWithShardOrLease) {
 
 // Whether the lease ended before the write or after it, the next owner and this node's scans find the job.
 TEST_F(FinisherTest, AReleaseWhoseLeaseIsLostWhileItIsWrittenIsToldToBoth) {
-  know_time();
-  now += 40ms;
-  ClaimedJob job = claimed(make_job_id(1, 0), 1);
-  job.fire_at_before = db_now() - 3s;
-  give(job, Outcome::not_started(0s));
+  give_old_release();
   step();
   ASSERT_EQ(sent.at(0).delay, -3s);
   shared().membership.trust_until(now);
