@@ -181,10 +181,9 @@ Result<std::optional<Bulk>> PgBulkStore::keep(std::int64_t bulk_id, NodeId node,
 }
 
 Result<bool> PgBulkStore::finish(const Bulk& bulk, NodeId node) {
-  return session_.transact<bool>([&](pqxx::work& tx) {
+  return session_.write<bool>([&](pqxx::nontransaction& tx) {
     const auto ended = tx.exec_params(sql::statement("bulk_finish"), bulk.bulk_id, node,
                                       std::string(to_string(bulk.state)), bulk.changed, bulk.error);
-    tx.exec0(sql::statement("bulk_forget_old"));
     return ended.affected_rows() == 1;
   });
 }

@@ -58,7 +58,7 @@ Status PgMaintenance::forget_old_reports() {
          {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
           "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
-          "report_flush WHERE flushed_at"})
+          "bulk WHERE finished_at", "bulk_progress WHERE written_at", "report_flush WHERE flushed_at"})
       tx.exec_params0(sql::statement("forget_old_reports", {{"rows", rows}}), end[0][0].c_str());
   });
 }

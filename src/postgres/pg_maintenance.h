@@ -61,8 +61,8 @@ class PgMaintenance {
   // nothing to do, another node does it, or it took longer than `brief`.
   Result<bool> keep_zone_days();
 
-  // Deletes report rows and audit records older than 400 days, by the database's clock and by the days with counts: 400
-  // later ones must be stored, because that clock alone may be years ahead.
+  // Deletes report rows, audit records and ended bulk operations older than 400 days, by the database's clock and by
+  // the days with counts: 400 later ones must be stored, because that clock alone may be years ahead.
   Status forget_old_reports();
 
   // Creates the history tables for today and the two days after it.

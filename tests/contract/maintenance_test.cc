@@ -88,9 +88,14 @@ TEST_F(Retention, TellsWhichDaysHoldFinishesAndOnHowManyDaysThereAreLaterOnes) {
 TEST_F(Retention, ReportsAreForgottenWhenAsManyLaterDaysHaveCounts) {
   database.query(
       "INSERT INTO tocsin.audit_log (at, actor, role, action) VALUES ('2020-01-01 00:00Z', 'a', 'admin', 'b')");
+  database.query(
+      "INSERT INTO tocsin.bulk (action, filter, matched, node_id, lease_until, state, finished_at) VALUES ('cancel', "
+      "'{}', 1, 1, now(), 'done', '2020-01-01 00:00Z'), ('cancel', '{}', 1, 1, now(), 'running', NULL)");
   const auto left = [&] {
     EXPECT_TRUE(maintenance.forget_old_reports());
-    return database.number("SELECT count(*) FROM tocsin.audit_log");
+    const auto bulks = database.number("SELECT count(*) FROM tocsin.bulk");
+    EXPECT_EQ(bulks, database.number("SELECT count(*) FROM tocsin.audit_log") + 1) << "one still runs";
+    return bulks - 1;
   };
   EXPECT_EQ(left(), 1) << "by the clock alone";
   database.query(
