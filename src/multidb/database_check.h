@@ -1,4 +1,4 @@
-// DatabaseCheck: checks whether the registered database answers at an address (ADR 0013), because another one may have
+// DatabaseCheck: checks whether the registered database answers at an address (ADR 0051), because another one may have
 // been promoted or restored there. Housekeeping of the database calls it at the start, after a new connection or a
 // failure, and every 30 s (every 3 s through a pooler). While it fails with `invalid`, Database closes the database:
 // nothing is scanned, and requests are refused.
