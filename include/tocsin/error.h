@@ -1,6 +1,7 @@
-// Errors as values: Result<T> is a T or an Error, whose code says whether the call took effect. An Error means that the
-// environment failed or that the input is wrong. An expected answer ("not found", "lost the claim") is part of T; a bug
-// ends the process (TOCSIN_ASSERT).
+// Errors as values: Result<T> is a T or an Error, whose code says whether the call took effect. An Error says why a
+// call did not do its work: a failure of the environment, wrong input, or another party that holds or has taken over
+// what the call needs. An expected answer ("not found", "lost the claim") is part of T; a bug ends the process
+// (TOCSIN_ASSERT).
 #pragma once
 
 #include <string>
@@ -10,16 +11,19 @@
 namespace tocsin {
 
 enum class ErrorCode {
-  unavailable,  // did not happen: no connection, shutting down, time-out before the statement took effect. Retry.
-  in_doubt,     // may have happened: the answer to a COMMIT was lost. Read the state before repeating or reporting.
-  conflict,     // did not happen: another transaction holds what it needs (lock, deadlock, unique key). Retry or tell
-                // the caller.
-  moved,        // did not happen: the job's shard lives in another database, or is moving there. Retry there.
+  unavailable,  // did not happen: no connection, shutting down, time-out before it took effect, or the server cannot
+                // carry out this write now (Error::field kRefused of ports/row_refusal.h). Retry later.
+  in_doubt,     // may have happened: the request (a write to the database, an HTTP request) was sent and its answer was
+                // lost. Read the state before repeating or reporting.
+  conflict,     // did not happen: something else holds what it needs: a lock, a unique key, every connection to a
+                // webhook's endpoint, a node with an old shard map. Retry or tell the caller.
+  moved,        // did not happen: the job's shard lives in another database, or is moving there. Retry in the database
+                // that the new shard map names.
   superseded,   // did not happen: another process drives this move of a shard now. Stop.
   invalid,      // did not happen and never will: the input or the configuration is wrong.
 };
 
-// Whether the same call may succeed a moment later, here or where the shard lives then.
+// Whether the call lost to another party (conflict), or belongs to another database (moved), while the databases work.
 inline constexpr bool is_contention(ErrorCode code) { return code == ErrorCode::conflict || code == ErrorCode::moved; }
 
 struct Error {
@@ -33,10 +37,11 @@ const char* to_string(ErrorCode code);
 // Error::field of a conflict: another transaction held a row or table lock for longer than the session waits.
 inline constexpr const char* kLocked = "lock";
 
-// Error::field of unavailable: the server answers, but the statement reached its time limit.
+// Error::field of unavailable: the server answers, but has ended the statement: it reached its time limit, or an
+// operator cancelled it.
 inline constexpr const char* kTooSlow = "statement";
 
-// Either a T or an Error. value() when not ok(), and error() when ok(), throw std::bad_variant_access.
+// Either a T or an Error. value(), * and -> when not ok(), and error() when ok(), throw std::bad_variant_access.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -1,10 +1,10 @@
 // LeaseTable: the leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
-// on). Part of FlowControl, one per node. Each lease keeps a permit of this node until it is over. Acks and nacks that
-// arrive here remove it at once; for all others the lease reaper asks the database.
+// on). Part of FlowControl, one per node. Each lease that was granted here keeps a permit of this node until it ends.
+// Acks and nacks that arrive here remove it at once; for all others the lease reaper asks the database.
 //
-// A lease may be extended at any node. One that another node granted and this node extended is entered as a foreign
-// lease, without a permit. When that node is dead, the permit renewer gets permits of it for the foreign leases.
-// Invariant: no permit is freed twice: an entry is one lease, by its token, and ends once. Thread: any.
+// A lease may be extended at any node. If this node extends a lease that another node granted, the table keeps it as a
+// foreign lease, without a permit. When that node is dead, the permit renewer takes over as many of its permits.
+// Invariant: a permit is freed once: an entry is identified by job and token, and is erased once. Thread: any.
 #pragma once
 
 #include <atomic>
@@ -40,11 +40,12 @@ class LeaseTable {
   // For the lease reaper: at most `most` leases of these shards, of jobs with ids above `after`, by id. REQUIRES:
   // `shards` ascending.
   std::vector<Lease> next(JobId after, std::size_t most, const std::vector<Shard>& shards) const;
-  // The database's answer: the time left; nullopt: the lease is over; 0: unknown, so the lease stays.
+  // The database's answer. nullopt: the lease has ended; above 0: the time left; 0: the database could not tell, so
+  // nothing changes.
   void note(const Lease& lease, std::optional<Duration> left, MonoTime now);
   bool is_empty() const { return is_empty_; }
 
-  // For the permit renewer: number and last end of the leases that hold permits of this node.
+  // For the permit renewer: number and latest end of the leases that hold permits of this node.
   std::size_t count(TypeId type) const;
   MonoTime last_end(TypeId type) const;  // MonoTime::min(): there is none
   // Number of foreign leases.

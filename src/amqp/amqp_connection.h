@@ -21,7 +21,7 @@ struct AmqpServer {
 
 inline constexpr amqp_channel_t kAmqpChannel = 1;  // number of the channel that open() opens
 
-// Views in both directions; the bytes must outlive the result.
+// Both convert without copying: the result points into the argument's bytes.
 inline amqp_bytes_t amqp_bytes(std::string_view text) {
   return {text.size(), const_cast<char*>(text.data())};  // the library does not write to it
 }
@@ -38,7 +38,8 @@ class AmqpConnection {
   AmqpConnection& operator=(const AmqpConnection&) = delete;
 
   // Connects, logs in and opens the channel. `heartbeat_s`: interval of AMQP heartbeats in seconds; 0: none. With
-  // heartbeats the owner must read frames at least that often, or the broker may close the connection. `timeout`:
+  // heartbeats the owner must call the library at least that often, which sends them while it reads, or the broker may
+  // close the connection. `timeout`:
   // bounds each step (resolving the name, connecting, the login) and, later, each wait for an answer. A connection
   // whose peer acknowledges no data for 15 s fails. REQUIRES: called once, before all else but interrupt().
   Status open(const AmqpServer& server, int heartbeat_s, std::chrono::milliseconds timeout);

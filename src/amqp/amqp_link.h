@@ -21,7 +21,7 @@ class AmqpLink final : public Link {
   AmqpLink(AmqpServer server, AmqpRoute route) : server_(std::move(server)), route_(std::move(route)) {}
 
   Status open(int wake, std::chrono::milliseconds timeout) override;
-  std::string hold() const override { return hold_; }
+  std::string blocked_because() const override { return hold_; }
   // Waits while the socket takes no data; a peer that acknowledges none for 15 s, or interrupt(), ends that.
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;

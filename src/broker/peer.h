@@ -31,18 +31,18 @@ struct BrokerPeer {
 inline constexpr const char* kForbiddenPeer = "it is at no address that jobs may go to (see --allow-webhook)";
 
 // Resolves names for threads that wait. At most one look-up per name runs at a time, however many threads wait for it
-// or have given up, so a hanging resolver is not called again. Thread: any.
+// or have given up, so a look-up that hangs is not started again for that name. Thread: any.
 class PeerNames {
  public:
   explicit PeerNames(std::shared_ptr<Resolver> resolver);
   static const std::shared_ptr<PeerNames>& of_system();  // that of the process: asks the system's resolver
 
   using Flag = std::atomic<bool>;
-  // The addresses of a name. Waits up to `timeout`, or until interrupt() sets `is_interrupted`. Error unavailable: no
-  // address, and why.
+  // The addresses of a name. Waits up to `timeout`, or until interrupt() sets `is_interrupted`. Error unavailable: the
+  // name has no address, time-out, or interrupted.
   Result<Resolver::Addresses> find(const std::string& host, std::chrono::milliseconds timeout,
                                    const Flag& is_interrupted);
-  void interrupt(Flag& is_interrupted);
+  void interrupt(Flag& is_interrupted);  // sets the flag and wakes the find() calls that wait with it
 
  private:
   struct State;  // shared with lookups, which may outlive all who wait
@@ -66,7 +66,8 @@ class Dialer {
   using Connect = std::function<Status(const std::string& address, std::chrono::milliseconds timeout)>;
   // Calls `connect` with each allowed address of the peer until one succeeds. The look-up gets `timeout` at most, then
   // the addresses share another `timeout` equally. The address that was checked is the one connected to, even if DNS
-  // answers something else by then. Error unavailable: no address, none allowed, or why the last one failed.
+  // answers something else by then. Error unavailable: no address, none allowed, interrupted, or why the last one
+  // failed.
   Status dial(const BrokerPeer& peer, std::chrono::milliseconds timeout, const Connect& connect);
 
   // Makes every later dial() fail, and the current one before its next `connect`. A `connect` under way continues; if

@@ -178,7 +178,7 @@ void Publisher::send() {
       continue;
     }
     if (in_flight_.size() >= kMostInFlight) return;
-    if (const std::string hold = link_->hold(); !hold.empty()) return refuse_waiting(target_ + ": " + hold);
+    if (const std::string why = link_->blocked_because(); !why.empty()) return refuse_waiting(target_ + ": " + why);
     const std::uint64_t ticket = ++last_ticket_;
     next_expiry_ = std::min(next_expiry_, item.deadline);
     const auto sent = in_flight_.emplace(ticket, std::move(item)).first;

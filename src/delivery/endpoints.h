@@ -17,16 +17,16 @@
 namespace tocsin {
 
 // The capacity of the pool: at most `connections` requests are under way. While attempts take at most kQuick on
-// average, as many again may wait for a connection, so that none is idle until the next claim. The longer they take,
-// the fewer may wait, because they would wait past their start_by; none from kSlow on, and none before the first answer
-// or failure. The breaker may allow less. Thread: any.
+// average, as many again may wait, so that a connection that becomes free has work at once. The longer they take, the
+// fewer may wait, because they would wait past their start_by; at a mean of kSlow or more none may, nor before the
+// first answer or failure. The breaker may allow less. Thread: any.
 class Endpoint final : public StartPool {
  public:
   using Permit = CircuitBreaker::Permit;
   using State = CircuitBreaker::State;
-  // Called when more or fewer attempts may begin because of the breaker, by the thread whose call changed it, outside
-  // the lock; not when only the mean or the time has changed the capacity. `again_at`: end of the back-off, when
-  // attempts may begin again without a call; MonoTime::max(): there is none.
+  // Called when more or fewer attempts may begin because of the breaker, by the thread whose call changed it, with
+  // no lock of this object held; not when only the mean or the time has changed the capacity. `again_at`: end of the
+  // back-off; attempts may begin again then, and OnChange is not called for that. MonoTime::max(): there is none.
   using OnChange = std::function<void(State now, MonoTime again_at)>;
 
   Endpoint(std::string origin, BreakerOptions options, std::size_t connections, const Clock& clock, OnChange on_change)
@@ -38,8 +38,9 @@ class Endpoint final : public StartPool {
 
   const std::string& origin() const { return origin_; }
 
-  // admit: nullopt: no attempt may begin now; else exactly one call of the next three ends the permit. answered: any
-  // HTTP answer; failed: none; abandoned: the attempt ended without a result of the endpoint. `took`: time since
+  // admit: nullopt: no attempt may begin now; else exactly one call of the next three ends the permit. answered: an
+  // HTTP answer of any status (it needs no permit, because every answer closes the breaker); failed: the endpoint gave
+  // no answer; abandoned: the attempt ended for a reason that says nothing about the endpoint. `took`: time since
   // admit().
   std::optional<Permit> admit();
   void answered(Duration took);
@@ -48,8 +49,8 @@ class Endpoint final : public StartPool {
   State state() const;
   Duration pause_left() const;  // rest of the back-off; 0: not open
 
-  // Call when an attempt was released because no connection became free in time. None may wait until quick attempts
-  // have lowered the mean again.
+  // Call when an attempt was released because no connection became free in time. Then no attempt may wait until the
+  // mean has fallen below kSlow again.
   void connection_wait_timed_out();
 
   // For display: what was wrong with the latest attempt that was not a success, answered or not.
@@ -57,7 +58,7 @@ class Endpoint final : public StartPool {
   EndpointInfo info() const;
 
   std::size_t capacity() const override;
-  double starts_per_s() const override;
+  double starts_per_s() const override;  // connections by mean duration; infinity before the first result
   std::string name() const override { return "its endpoint " + origin_; }
 
  private:

@@ -1,6 +1,6 @@
-// HandlerKind: the interface of a way to deliver jobs (webhook, sql, cpp, pull, noop, brokers). A node has one object
-// of each kind, in its HandlerRegistry. A new kind has its files in this folder and is added in make_handlers() of
-// node/node_parts.cc; a broker has its files in src/<broker> and is added in kinds() of entry/brokers.cc.
+// HandlerKind: the interface of one method of running jobs (webhook, sql, cpp, pull, noop, brokers). A node has one
+// object of each kind, in its HandlerRegistry. A new kind has its files in this folder and is added in make_handlers()
+// of node/node_parts.cc; a broker has its files in src/<broker> and is added in kinds() of entry/brokers.cc.
 // docs/contributing.md names the other files to change.
 #pragma once
 
@@ -22,7 +22,7 @@ struct KindMetric {
   std::string name;  // as Prometheus wants it; that of a counter ends in _total
   std::string help;
   bool is_counter = false;
-  std::function<double()> read;  // Thread: any
+  std::function<double()> read;  // valid while the kind lives. Thread: any
 };
 
 // Thread: start, stop, destructor, metrics and on_capacity_change owner only; the rest any.
@@ -33,19 +33,21 @@ class HandlerKind {
   virtual std::string name() const = 0;  // as in `handler.kind`
 
   // nullopt: the type's settings (BizType::handler_json) are valid on this node; otherwise Error invalid with the field
-  // at fault, e.g. `handler.url`. Nodes may differ: another one may lack a function or a library.
+  // at fault, e.g. `handler.url`. May wait for a database. Nodes may differ: another one may lack a function or a
+  // library.
   virtual std::optional<Error> check(const BizType& type) const = 0;
 
-  // The handler of one type, which runs its attempts. Null: its jobs cannot run here, and are not claimed. REQUIRES:
-  // the kind outlives the handler's start() calls.
+  // The handler of one type, which runs its attempts. Null: its jobs cannot run here, and are not claimed; so if the
+  // settings are invalid, because check() need not have been called. Must not block. REQUIRES: the kind outlives the
+  // handler's start() calls.
   virtual std::shared_ptr<Handler> make(const BizType& type) = 0;
 
   // Called once, before the first Handler::start(). An Error ends the start of the node.
   virtual Status start() { return Unit{}; }
 
-  // Waits up to `grace` for attempts, running or in a queue (webhook: not at all). Then those still running end as a
-  // retry "shutting down"; attempts that have not begun, and later ones, end as such a retry or as not started. May be
-  // called again.
+  // Waits up to `grace` for attempts, running or in a queue (webhook: not at all). After that a running attempt ends as
+  // Outcome::retry("shutting down"); one that has not begun, or is started later, ends as that or as
+  // Outcome::not_started. May be called again.
   virtual void stop(Duration grace) { static_cast<void>(grace); }
 
   virtual std::vector<KindMetric> metrics() { return {}; }
@@ -54,7 +56,7 @@ class HandlerKind {
   virtual std::vector<EndpointInfo> endpoints() const { return {}; }
 
   // `changed` is called when the capacity of a handler's start pool may have grown although no attempt ended, on any
-  // thread, never from inside a call of this kind. REQUIRES: before start().
+  // thread, never from within a member function of this object. REQUIRES: before start().
   virtual void on_capacity_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 

@@ -1,5 +1,5 @@
-// TypeLabels: the values of the label biz_type in one family of metrics. Without a bound, each type would add a series
-// to every scrape of every node.
+// TypeLabels: limits how many values the label biz_type has in the families of metrics that share this object. Without
+// a bound, each type would add a series to every scrape of every node. A type named `other` shares that value.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// RetryQueue: the retry queue of requests that a moving shard has refused. NodeBackend pushes them; a round repeats all
-// that wait, 20 ms after the first of them was pushed, when the node may have read the new shard map.
+// RetryQueue: holds requests that failed because their shard is moving, or whose job is locked and may be in a moving
+// shard. NodeBackend pushes them; rounds repeat all that wait, each request at most about 20 ms after it was pushed. By
+// then the node may have read the new shard map.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@
 
 namespace tocsin {
 
-// Attempts run on the queue's own thread, one after the other: they must neither block nor throw. An attempt that is
+// Attempts run on the queue's own thread, one after the other, so a slow one delays the rest: they must neither block
+// nor throw. An attempt that is
 // refused again may push another. Thread: push any; the rest owner only.
 class RetryQueue {
  public:
@@ -19,7 +21,7 @@ class RetryQueue {
 
   // False: the queue is full (20,000 wait) or stopped; `attempt` will not be called.
   bool push(std::function<void()> attempt);
-  // Runs all waiting attempts once more and ends the thread.
+  // Runs the attempts that still wait, refuses new ones and ends the thread. May be called again.
   void stop() { worker_.stop(); }
 
  private:

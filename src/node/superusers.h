@@ -1,6 +1,6 @@
-// Superusers: decides whether this node may call sql handlers: not while its role is a superuser in one of the
-// databases, unless --allow-superuser-handlers is given. A function runs in a role with few rights, but one that
-// escapes from it has the rights of the node's role (docs/security.md).
+// Superusers: tells whether this node may call sql handlers. It may not while its role is a superuser in one of the
+// databases, unless --allow-superuser-handlers is given. A function runs in a role with few rights, but one that breaks
+// out of that role gets the rights of the node's role (docs/security.md).
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,13 @@ namespace tocsin {
 // Thread: any.
 class Superusers {
  public:
-  // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: it outlives this object.
+  // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: it outlives this object and does not
+  // change meanwhile.
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
-  // Records whether the node's role is a superuser in this database, until the next report; returns all warnings of the
-  // report, and one more if it is, for the operator. Called after each DatabaseCheck that passed and could read the
-  // report. REQUIRES: database_id < kMaxDatabases.
+  // Records whether the node's role is a superuser in this database, until the next report; returns the report's
+  // warnings for the operator, and one more if the role is a superuser. Called after each DatabaseCheck that passed and
+  // could read the report. REQUIRES: database_id < kMaxDatabases.
   std::vector<std::string> note_report(DatabaseId database_id, const ServerReport& report) {
     is_superuser_[static_cast<std::size_t>(database_id)] = !report.superuser.empty();
     auto warnings = report.warnings;
@@ -35,11 +36,11 @@ class Superusers {
     return warnings;
   }
 
-  // Why no sql handler may run here, as a phrase that follows "handler.kind sql"; empty: they may, also before the
-  // first report.
+  // Why sql handlers must not run here, as a full clause; empty: they may. Empty before the first report, too.
   std::string refusal() const {
     if (are_allowed_ || std::ranges::none_of(is_superuser_, [](const auto& each) { return each.load(); })) return "";
-    return "needs a node whose role is no superuser (scripts/roles.sql makes one), or --allow-superuser-handlers";
+    return "sql handlers need a node whose role is no superuser (scripts/roles.sql makes one), or "
+           "--allow-superuser-handlers";
   }
 
  private:

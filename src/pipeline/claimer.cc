@@ -207,6 +207,7 @@ MonoTime Claimer::send(MonoTime now, Sent sent) {
     return now;
   }
   shared_.events.failed(name(), won.error());
+  claimed_at_.reset();  // of a lane gathered before: the time of a call that failed tells nothing
   // Consumers get what was gathered, or return to the queue, so that their deadlines hold while the database is down.
   if (!sent.gathered.empty())
     won_ = Won{sent.batch, std::exchange(sent.gathered, {})};

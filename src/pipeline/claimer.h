@@ -3,15 +3,18 @@
 // memory; those that may have been claimed a moment too early return to the time wheel.
 //
 //  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
-//  - Jobs of pull types go to the consumers whose polls the batch took. If the jobs come from a backlog (overdue rows,
-//    claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked for.
-//  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won. So is a
-//    claim whose answer does not come within EngineShared::claim_patience(): its session is closed.
-//  - A batch of jobs to fire that the store refuses is fired in parts, until the row that it refuses is alone. That
-//    one leaves memory; in a backlog the claimer passes it.
-//  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after retry_pause.
+//  - Jobs of pull types go to the consumers whose polls are part of the batch. If the jobs come from a backlog (overdue
+//    rows, claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked
+//    for.
+//  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won. A claim
+//    without an answer within EngineShared::claim_patience() is in doubt, too; its session is closed.
+//  - A batch of jobs to fire that the store refuses is fired in parts, until a part is the refused row alone. That row
+//    is dropped from memory; in a backlog the claimer continues behind it.
+//  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after retry_pause,
+//    or at once if jobs won before must still be given to consumers.
 //
-// Thread: owner only, except the inputs it shares (EngineShared). An engine has several claimers, each with a store.
+// Thread: owner only, except the inputs it shares (EngineShared). An engine has one or more claimers, each with a
+// store.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +35,7 @@ namespace tocsin {
 class Claimer final : public Stage {
  public:
   // `seed`: of the random numbers from which claim tokens are made; REQUIRES: it differs between claimers, nodes and
-  // process starts. `role`: all types, or only those with few jobs due.
+  // process starts. `role`: which types it serves, see ClaimerRole (admission/admission.h).
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), answers_(store), random_(seed), role_(role) {}
 
@@ -40,7 +43,7 @@ class Claimer final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  // A claim that was sent. Kept while it is in doubt: it may have won the rows.
+  // A claim that is sent, in doubt, or prepared for the next lane. In doubt it may have won the rows.
   struct Sent {
     DueBatch batch;
     ClaimTicket ticket;
@@ -72,7 +75,8 @@ class Claimer final : public Stage {
   MonoTime pass_refused(MonoTime now);  // continues the backlog behind its first row
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
-  // Sets is_slow_ from the duration of the previous claim, the time in doubt included. Not after one that failed.
+  // Sets is_slow_ from the duration of the previous claim, the time in doubt included. Does nothing after one that
+  // failed. MonoTime results of the functions below: when step() is to be called again, as those of Stage::step().
   void note_duration(MonoTime now);
   // The call sent at `asked` was answered, and the database's clock showed `shown` meanwhile: at the next step the
   // estimate learns of it.
@@ -95,15 +99,16 @@ class Claimer final : public Stage {
   void add_lease(ClaimedJob& claimed, Duration ttr) const;
   void requeue_polls(const std::vector<PollShare>& shares);  // polls that got nothing return to the head of the queue
   void release_claim(ClaimedJob claimed);                    // has the finisher undo the claim: no attempt counts
-  // Counts the jobs won. Ends the backlog of a lane that had fewer than asked for; returns the others to be claimed
-  // again.
+  // Counts the jobs won. A lane that gave fewer jobs than asked for leaves the backlog; one that gave all is queued to
+  // be claimed again.
   void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Removes the batch from KnownJobs; jobs not won that may have been claimed too early return to the wheel instead.
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
-  // Removes a batch from memory whose claim failed, or whose fire() failed or is in doubt: a scan finds what is
-  // pending.
+  // Drops from memory a batch whose claim failed, or whose fire() failed or is in doubt: a scan finds the rows that are
+  // still pending.
   void abandon_batch(const DueBatch& batch);
-  void end_backlog(const Backlog& backlog);  // tells the scanner, which reads the lane at once
+  // Ends it in DueQueue; if its pace is fresh, also has the scanner read the lane at once.
+  void end_backlog(const Backlog& backlog);
   template <class Call>
   auto ask(Call&& call) {
     return answers_.ask(shared_.claim_patience(), std::forward<Call>(call));
@@ -119,9 +124,10 @@ class Claimer final : public Stage {
   Parts parts_;
   std::optional<Won> won_;                 // the next step gives them out
   std::optional<MonoTime> claimed_at_;     // when the previous claim was sent; empty: it failed, or was noted already
-  std::pair<MonoTime, WallTime> shown_{};  // by note_clock() in the step before
+  std::pair<MonoTime, WallTime> shown_{};  // latest database time seen in the step before, and when its call was sent
   // The previous claim took longer than half of EngineConfig::start_window. The next one waits for the disk, so a crash
-  // of the database cannot undo it, and its jobs may start until their leases end.
+  // of the database cannot undo it, and its jobs may start until their leases end; those of a type with drop_older_than
+  // only until 1 s after that age.
   bool is_slow_ = false;
 };
 

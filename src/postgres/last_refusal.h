@@ -1,6 +1,6 @@
-// LastRefusal: the fields of the server's last error on a connection that libpqxx does not pass on. Codes and names of
-// things are the same in every language, messages are not: the server translates them (lc_messages). Thread: that of
-// the connection.
+// LastRefusal: keeps fields of the latest error result of a connection that libpqxx does not expose: the SQLSTATE, and
+// whether a table and a constraint are named. These are the same in every language, while the server translates its
+// messages (lc_messages). Thread: that of the connection.
 #pragma once
 
 #include <string>
@@ -16,16 +16,18 @@ class LastRefusal {
   LastRefusal(const LastRefusal&) = delete;
   LastRefusal& operator=(const LastRefusal&) = delete;
 
-  // From now on holds the errors of this connection. The object must outlive the connection, not its results.
+  // From now on holds the errors of this connection. REQUIRES: this object outlives the connection; results may
+  // outlive both.
   void watch(pg_conn* connection);
   // Called by libpq with every result that is an error.
   void note(const pg_result* result);
 
-  // Empty: there was none. Of class 08 when a server that still answers says that it could not reach another one;
-  // libpqxx throws broken_connection then.
+  // SQLSTATE of the latest failed result; later successes and watch() keep it. Empty: none has failed yet, or the
+  // latest one has no SQLSTATE because libpq lost the connection. May be of class 08 although the connection is alive:
+  // the server itself could not reach another one. libpqxx throws broken_connection in both cases.
   const std::string& sql_state() const { return sql_state_; }
-  // PostgreSQL names the table when a row fits no partition, and the constraint too when a row breaks one. Functions
-  // that RAISE check_violation name neither.
+  // Whether a row fits no partition. Three cases have 23514: then the table alone is named; a row that breaks a CHECK
+  // names table and constraint; a function that RAISEs check_violation names neither.
   bool has_no_partition() const { return sql_state_ == "23514" && names_table_ && !names_constraint_; }
 
  private:

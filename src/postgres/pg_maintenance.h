@@ -1,6 +1,6 @@
 // PgMaintenance: the statements of housekeeping in one database: history tables, counts for reports, retention, old
-// rows. Each may be repeated, and run on several nodes at once. The thread of node/housekeeping calls it, every second
-// to every ten minutes. Errors: as of Session. Thread: that of the session.
+// rows. Each may be repeated, and run on several nodes at once. Housekeeping calls it, on its thread and in start()
+// before that thread exists. Errors: see Session (postgres/session.h). Thread: that of the session.
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@ namespace tocsin {
 
 struct TypeState {
   std::string name;
-  std::array<std::int64_t, 5> jobs{};  // how many, by JobStatus
+  std::array<std::int64_t, 5> jobs{};  // numbers of jobs, by JobStatus
   double oldest_due_s = 0;             // seconds since its oldest due job became due; 0: none, or the type is paused
 };
 
 class PgMaintenance {
  public:
-  static constexpr std::chrono::milliseconds kBrief{2000};
+  static constexpr std::chrono::milliseconds kBriefLimit{2000};
   // `brief`: the longest that one statement of count_horizon() and keep_zone_days() may take.
-  explicit PgMaintenance(Session& session, std::chrono::milliseconds brief = kBrief)
+  explicit PgMaintenance(Session& session, std::chrono::milliseconds brief = kBriefLimit)
       : session_(session), brief_(brief) {}
 
   // Deletes rows of nodes without a heartbeat for an hour, except owners of shards: these may return after an outage of
@@ -38,31 +38,33 @@ class PgMaintenance {
   // Deletes rows of removed types that no live job, no outbox entry, no kept day of history and no report can name.
   Status forget_removed_types();
 
-  // Adds up to 50,000 deltas (rows of job_count_delta) to the counts of jobs and the reports, and deletes them. Returns
-  // how many; 0 while another node does it.
+  // Takes at most 50,000 deltas (rows of job_count_delta), adds them to the counts of jobs and the reports, and deletes
+  // them. Returns how many; 0: there are none, or another node does it.
   Result<int> fold_counts();
   // Whether history has a table of each kind for today, by the database's clock.
   Result<bool> has_history_today();
 
-  // Adds histograms to the reports. `seq`: number of the flush, from 1, larger with each of this node process. A flush
-  // whose answer was lost is repeated with its number. False: that number, or a larger one, was written before.
+  // Adds histograms to the reports. `seq`: number of the flush: 1 for the first of a node process, larger for each new
+  // one. `node`: new at each start of a process, or its flushes are taken for repeats. A flush whose answer was lost is
+  // repeated with its number. False: that number, or a larger one, was written before.
   Result<bool> flush_histograms(NodeId node, std::int64_t seq, std::span<const ReportHistogram> all);
 
   // One per type that is not removed, by id.
   Result<std::vector<TypeState>> type_states();
 
   // Updates the horizon report (how many jobs are due per minute, hour and day to come) of the type that was updated
-  // longest ago. If that takes longer than `brief`, the report keeps what it had of the type, and the type's next
-  // update, a minute later, reads a smaller sample. False: all types were updated within a minute, or another node does
+  // longest ago. After a time-out of `brief` the old figures of the type stay, and its next update, at least a minute
+  // later, reads a quarter of the rows. False: all types were updated within a minute, or another node does
   // it.
   Result<bool> count_horizon();
 
-  // Adds up and stores up to 8 past days, as they begin in the world's time zones, so that reports need not. False:
+  // Stores the report totals of up to 8 past days that begin at midnight of some time zone, so that a report for that
+  // zone need not add them up when it is read. False:
   // nothing to do, another node does it, or it took longer than `brief`.
   Result<bool> keep_zone_days();
 
-  // Deletes report rows, audit records and ended bulk operations older than 400 days, by the database's clock and by
-  // the days with counts: 400 later ones must be stored, because that clock alone may be years ahead.
+  // Deletes report rows, audit records and ended bulk operations that are older than 400 days by the database's clock,
+  // and only if counts of 400 later days are stored: a clock that is years ahead must not delete good data.
   Status forget_old_reports();
 
   // Creates the history tables for today and the two days after it.
@@ -83,10 +85,11 @@ class PgMaintenance {
     std::chrono::sys_days today;
   };
   // `days`: for each final status ("done", "cancelled", "dead") how many days of history are kept. Returns the older
-  // ones, by the database's clock. That may be wrong: drop only what DayWitness confirms.
+  // ones, by the database's clock. That clock may be wrong: drop only what DayWitness confirms.
   Result<OldDays> old_history(const std::map<std::string, int>& days);
-  // Drops the table. Waits for its readers; Error conflict (locked) or unavailable (too slow): for longer than the
-  // session allows. False: another node has dropped it, or does so now.
+  // Drops the table. Waits for statements that read it; if that takes longer than the session allows, Error conflict
+  // with kLocked or unavailable with kTooSlow. False: nothing was dropped here: another node has dropped it or does so
+  // now, or an interrupted detach of another day of this status must be completed first.
   Result<bool> drop_history(const OldDay& day);
 
  private:

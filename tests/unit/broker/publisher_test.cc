@@ -49,7 +49,7 @@ class FakeLink final : public Link {
     broker_.is_cut = false;
     return broker_.is_down ? Status(Error{ErrorCode::unavailable, "nobody is there", {}}) : Status(Unit{});
   }
-  std::string hold() const override {
+  std::string blocked_because() const override {
     std::lock_guard lock(broker_.mutex);
     return broker_.hold;
   }
