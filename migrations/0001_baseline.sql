@@ -15,7 +15,7 @@
 --   13  Reports: tables, views, role of readers
 --   14  Bulk operations
 --
--- Runs once, inside one transaction. The migrator sets tocsin.shards before it.
+-- Until 0.1.0 is released, changes go here; afterwards into 0002_<what>.sql. Runs once, inside one transaction. The migrator sets tocsin.shards before it.
 -- Names of variables that could be mistaken for columns end with an underscore.
 
 -- 1. Installation ----------------------------------------------------------------------------------------------------

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace tocsin {
-namespace {
-
-std::size_t kind_of(const BizType& type) { return type.is_instant() ? 0 : type.is_pull() ? 1 : 2; }
-
-}  // namespace
 
 DueBatch JobAdmission::next_batch(std::size_t most, const AdmissionTime& time, ClaimerRole role) {
   DueQueue::Locked locked(due_);
@@ -85,7 +80,7 @@ void JobAdmission::add_ready(Round& round, DueQueue::TypeQueue& queue, const Biz
     ++round.waiting[type.pool.get()];
   }
   const auto line_up = [&](LoadClass load) {
-    Line& line = round.lines[load][kind_of(type)];
+    Line& line = round.lines[load][form_of(type)];
     line.ids.push_back(type.type_id);
     line.types.push_back({&queue, &type});
   };
@@ -94,11 +89,11 @@ void JobAdmission::add_ready(Round& round, DueQueue::TypeQueue& queue, const Biz
 }
 
 bool JobAdmission::serve(Round& round, LoadClass load, std::size_t most) {
-  for (std::size_t i = 1; i <= kKinds; ++i) {
-    const std::size_t kind = (kinds_turn_[load] + i) % kKinds;
-    if (round.lines[load][kind].size() == 0) continue;
-    if (load == backlog ? !take_backlog(round, kind, most) : !take_jobs(round, load, kind, most)) continue;
-    kinds_turn_[load] = kind;
+  for (std::size_t i = 1; i <= kForms; ++i) {
+    const std::size_t form = (forms_turn_[load] + i) % kForms;
+    if (round.lines[load][form].size() == 0) continue;
+    if (load == backlog ? !take_backlog(round, form, most) : !take_jobs(round, load, form, most)) continue;
+    forms_turn_[load] = form;
     if (load == light && round.has_hot) light_until_ = round.time.now + kLightMemory;
     return true;
   }
@@ -106,9 +101,9 @@ bool JobAdmission::serve(Round& round, LoadClass load, std::size_t most) {
 }
 
 // Equal parts for all types of the line, in their turns; others get what a type does not use.
-bool JobAdmission::take_jobs(Round& round, LoadClass load, std::size_t kind, std::size_t most) {
-  Line& line = round.lines[load][kind];
-  TurnOrder& turn = types_turn_[load][kind];
+bool JobAdmission::take_jobs(Round& round, LoadClass load, std::size_t form, std::size_t most) {
+  Line& line = round.lines[load][form];
+  TurnOrder& turn = types_turn_[load][form];
   DueBatch& batch = round.batch;
   std::vector<std::size_t> open;  // types that may have more, in the order of their turns
   const std::size_t first = turn.first(line.ids);
@@ -164,9 +159,9 @@ std::size_t JobAdmission::drop_unfit(Round& round, const Ready& ready, std::size
   return good.size();
 }
 
-bool JobAdmission::take_backlog(Round& round, std::size_t kind, std::size_t most) {
-  const Line& line = round.lines[backlog][kind];
-  TurnOrder& turn = types_turn_[backlog][kind];
+bool JobAdmission::take_backlog(Round& round, std::size_t form, std::size_t most) {
+  const Line& line = round.lines[backlog][form];
+  TurnOrder& turn = types_turn_[backlog][form];
   const std::size_t first = turn.first(line.ids);
   for (std::size_t i = 0; i < line.size(); ++i) {
     const std::size_t at = (first + i) % line.size();

@@ -5,7 +5,7 @@
 // Each rule is an object or a type:
 //  - LoadClass: light types (few jobs due), hot types and backlog lanes (overdue rows that are not in memory) are
 //    served in turns, never in one batch.
-//  - TurnOrder: within a class the kinds of types (instant, pull, others) take turns, within a kind the types.
+//  - TurnOrder: within a class the forms of claims (fire, lease, claim) take turns, within a form the types.
 //  - FlowControl: permits of max_running, rates, slots of the start pools (connections to an endpoint, threads).
 //  - ConcurrencyLimiter: how many claimed jobs a type may hold in this engine.
 //  - MemoryShare: how many due jobs stay in memory while they may not start. The others become backlog.
@@ -61,7 +61,7 @@ enum class ClaimerRole {
   secondary,  // all types; but for 50 ms after a light one was served while a hot one waited, only light ones: the
               // statements for them need the database's processors
   priority,   // light types only, and a batch has at most `hot_above` jobs: where many types are light, its statements
-              // stay short, so that it soon serves a kind whose turn comes while the others have long ones
+              // stay short, so that it soon serves a form whose turn comes while the others have long ones
 };
 
 class JobAdmission {
@@ -86,14 +86,17 @@ class JobAdmission {
 
  private:
   enum LoadClass { light, hot, backlog };
-  static constexpr std::size_t kClasses = 3, kKinds = 3;  // kinds: instant, pull, others
+  static constexpr std::size_t kClasses = 3, kForms = 3;
+
+  // The forms of claims, one per batch: fire (instant types), lease (pull types), claim (all others).
+  static std::size_t form_of(const BizType& type) { return type.is_instant() ? 0 : type.is_pull() ? 1 : 2; }
 
   // A type that may start something now.
   struct Ready {
     DueQueue::TypeQueue* queue;
     const BizType* type;
   };
-  struct Line {  // the ready types of one class and kind, by id
+  struct Line {  // the ready types of one class and form, by id
     std::vector<TypeId> ids;
     std::vector<Ready> types;
     std::size_t size() const { return ids.size(); }
@@ -103,7 +106,7 @@ class JobAdmission {
     DueQueue::Locked& due;
     const AdmissionTime& time;
     DueBatch& batch;
-    std::array<std::array<Line, kKinds>, kClasses> lines = {};
+    std::array<std::array<Line, kForms>, kClasses> lines = {};
     std::map<const StartPool*, std::size_t> waiting = {};  // types, by the pool that they wait for
     bool has_hot = false;
     // How many more jobs the round may drop.
@@ -115,9 +118,9 @@ class JobAdmission {
   void spill(Round& round, DueQueue::TypeQueue& queue, const BizType& type);
   void add_ready(Round& round, DueQueue::TypeQueue& queue, const BizType& type);
   bool serve(Round& round, LoadClass load, std::size_t most);
-  bool take_jobs(Round& round, LoadClass load, std::size_t kind, std::size_t most);
+  bool take_jobs(Round& round, LoadClass load, std::size_t form, std::size_t most);
   std::size_t take_from(Round& round, const Ready& ready, std::size_t want);
-  bool take_backlog(Round& round, std::size_t kind, std::size_t most);
+  bool take_backlog(Round& round, std::size_t form, std::size_t most);
   bool take_lane(Round& round, const Ready& ready, std::size_t most);
   // Takes what up to `want` jobs need, consumers included, and returns for how many. `one_ttr`: all with the same lease
   // length, as the claim of a backlog needs.
@@ -143,8 +146,8 @@ class JobAdmission {
   const std::size_t hot_above_;
   const Duration lookahead_;
   // Under the lock of due_.
-  std::array<std::array<TurnOrder, kKinds>, kClasses> types_turn_;
-  std::array<std::size_t, kClasses> kinds_turn_{};
+  std::array<std::array<TurnOrder, kForms>, kClasses> types_turn_;
+  std::array<std::size_t, kClasses> forms_turn_{};
   unsigned turn_ = 0;          // of the load classes
   WallTime light_until_{};     // until then secondary claimers serve only light types
   std::size_t held_back_ = 0;  // types that MemoryShare held back in the round before: they share a quarter

@@ -17,6 +17,7 @@
 #include "ports/job_desk.h"
 #include "ports/member_store.h"
 #include "ports/report_store.h"
+#include "ports/type_store.h"
 
 namespace tocsin {
 

@@ -8,7 +8,7 @@
 #include "base/latest.h"
 #include "base/mutex.h"
 #include "ports/biz_type.h"
-#include "ports/report_store.h"
+#include "ports/type_store.h"
 
 namespace tocsin {
 

@@ -5,7 +5,8 @@ import {call, curl, useGet} from './rest.js';
 import {change, may, useShared} from './state.js';
 import {Curl, Dialog, Field, Foreign, Problem, useAction} from './ui.js';
 
-const kWords = {
+// What an action is called, and the state of the jobs that it changes.
+export const kBulkActions = {
   cancel: ['Cancel', 'pending'], run: ['Run now', 'pending'], reschedule: ['Reschedule', 'pending'], retry: ['Retry', 'dead'],
 };
 const kNames = {biz_id: 'key', biz_type: 'type', status: 'state', from: 'due from', to: 'due before'};
@@ -15,7 +16,7 @@ const compact = (object) => Object.fromEntries(Object.entries(object).filter(([,
 
 function bodyOf(form, filter) {
   const action = form.action;
-  const wanted = compact({...filter, status: filter.status || kWords[action][1]});
+  const wanted = compact({...filter, status: filter.status || kBulkActions[action][1]});
   if (filter.reason === '') wanted.reason = ''; // the group of those that died without one
   const body = {action, filter: wanted, reason: form.reason, rate_per_s: form.rate ? Number(form.rate) : undefined};
   if (action === 'reschedule' && form.delay !== '') body.delay_ms = Math.round(Number(form.delay) * 60_000);
@@ -64,7 +65,7 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
     }
   });
   const needsTyping = matched > kTyped && form.typed.trim() !== String(matched);
-  const word = actions.length === 1 && form.action === 'retry' ? 'Replay' : kWords[form.action][0];
+  const word = actions.length === 1 && form.action === 'retry' ? 'Replay' : kBulkActions[form.action][0];
   const leave = (hasEnded) => {
     if (hasEnded !== true) change({bulk: id}); // the frame watches it from now on
     onClose();
@@ -73,7 +74,7 @@ export function BulkDialog({filter, actions, onClose, rate = ''}) {
   return html`<${Dialog} title=${actions.length === 1 ? `${word} all that match` : 'Change all that match'} onClose=${onClose}>
     <div class="chips">${Object.entries(body.filter).map(([name, value]) => html`<span class="chip">${kNames[name] || name}: <${Foreign} text=${/^(from|to)$/.test(name) ? `${moment(value)} ${zoneName()}` : value === '' ? 'none given' : value} mono=${false} /></span>`)}</div>
     <div class="form">
-      ${actions.length > 1 && html`<${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kWords[name][0]}</option>`)}</select><//>`}
+      ${actions.length > 1 && html`<${Field} label="Action"><select value=${form.action} onChange=${set('action')}>${actions.map((name) => html`<option value=${name}>${kBulkActions[name][0]}</option>`)}</select><//>`}
       ${form.action === 'reschedule' && html`<${Field} label="Due in (minutes)"><input type="number" min="0" value=${form.delay} onInput=${set('delay')} /><//>
         <${Field} label="Spread over (minutes)"><input type="number" min="0" value=${form.spread} onInput=${set('spread')} /><//>`}
       <${Field} label="At most per second"><input type="number" min="1" placeholder="no limit" value=${form.rate} onInput=${set('rate')} /><//>

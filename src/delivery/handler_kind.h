@@ -1,6 +1,6 @@
 // HandlerKind: the interface of one method of running jobs (webhook, sql, cpp, pull, noop, brokers). A node has one
 // object of each kind, in its HandlerRegistry. A new kind has its files in this folder and is added in make_handlers()
-// of node/node_parts.cc; a broker has its files in src/<broker> and is added in kinds() of entry/brokers.cc.
+// of node/node_parts.cc; a broker has its files in src/<broker> and is added in kinds() of entry/broker_kinds.cc.
 // docs/contributing.md names the other files to change.
 #pragma once
 

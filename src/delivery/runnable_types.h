@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "delivery/handlers.h"
+#include "delivery/handler_registry.h"
 #include "ports/biz_type.h"
 
 namespace tocsin {

@@ -1,5 +1,5 @@
 // Reads the settings of Kafka topics: of exits (a type's handler publishes its jobs there) and of entry topics (their
-// messages become jobs). Called through entry/brokers.h. Nothing connects here. Thread: any.
+// messages become jobs). Called through entry/broker_kinds.h. Nothing connects here. Thread: any.
 #pragma once
 
 #include "broker/broker_kind.h"

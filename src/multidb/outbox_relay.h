@@ -21,7 +21,7 @@
 #include "metrics/metrics.h"
 #include "ports/job_store.h"
 #include "ports/outbox_store.h"
-#include "ports/report_store.h"
+#include "ports/type_store.h"
 #include "postgres/session.h"
 
 namespace tocsin {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ports/move_store.h"
-#include "ports/report_store.h"
+#include "ports/type_store.h"
 
 namespace tocsin {
 

@@ -15,7 +15,7 @@
 #include "core/day_witness.h"
 #include "core/report_histogram.h"
 #include "ports/member_store.h"
-#include "ports/report_store.h"
+#include "ports/type_store.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/session.h"
 #include "tocsin/clock.h"

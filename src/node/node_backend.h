@@ -12,7 +12,7 @@
 #include "api/backend.h"
 #include "base/latest.h"
 #include "base/mutex.h"
-#include "delivery/handlers.h"
+#include "delivery/handler_registry.h"
 #include "entry/entry_consumer.h"
 #include "metrics/metrics.h"
 #include "multidb/retry_queue.h"

@@ -10,7 +10,7 @@
 #include "base/system_clock.h"
 #include "delivery/address_guard.h"
 #include "delivery/cpp_handler.h"
-#include "delivery/handlers.h"
+#include "delivery/handler_registry.h"
 #include "delivery/sql_handler.h"
 #include "entry/entry_consumer.h"
 #include "metrics/metrics.h"

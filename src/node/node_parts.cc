@@ -7,7 +7,7 @@
 #include "delivery/plain_kinds.h"
 #include "delivery/sql_handler.h"
 #include "delivery/webhook.h"
-#include "entry/brokers.h"
+#include "entry/broker_kinds.h"
 #include "multidb/database_check.h"
 #include "node/gauges.h"
 #include "node/node_impl.h"

@@ -10,7 +10,7 @@
 
 #include "base/mutex.h"
 #include "core/registry_reader.h"
-#include "delivery/handlers.h"
+#include "delivery/handler_registry.h"
 #include "delivery/runnable_types.h"
 #include "metrics/metrics.h"
 #include "node/database.h"

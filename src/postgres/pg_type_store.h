@@ -4,7 +4,7 @@
 // and shard moves. Thread: the one that owns the session.
 #pragma once
 
-#include "ports/report_store.h"
+#include "ports/type_store.h"
 #include "postgres/session.h"
 
 namespace tocsin {

@@ -1,7 +1,7 @@
 // What the settings of brokers may say; without any broker.
 #include <gtest/gtest.h>
 
-#include "entry/brokers.h"
+#include "entry/broker_kinds.h"
 
 namespace tocsin {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/auth.h"
 #include "cli/config_file.h"
 #include "cli/node_options.h"
-#include "entry/brokers.h"
+#include "entry/broker_kinds.h"
 #include "fuzz/mutator.h"
 #include "support/temp_file.h"
 

@@ -8,7 +8,7 @@
 #
 # The first line of a patch, or else the file `default` of its group, names the rung and the tests: `unit: Webhook.*`.
 # What was found is written to tests/mutants/results.tsv: group, bug, rung, and the test or promise that noticed it.
-# It needs what the rungs need: PostgreSQL, and for group delivery RabbitMQ and redis-server. One run at a time.
+# It needs what the rungs need: PostgreSQL, and for group node RabbitMQ and redis-server. One run at a time.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

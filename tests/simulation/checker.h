@@ -161,7 +161,7 @@ class Checker {
   struct Overtaken {  // by jobs that became due later
     std::size_t jobs = 0, shards = 1;
     std::set<TypeId> types;
-    std::set<int> kinds;  // and its own
+    std::set<int> forms;  // of claims, and its own
   };
 
   Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).id)]; }

@@ -11,7 +11,8 @@ namespace {
 constexpr Duration kRateBurst = std::chrono::seconds(1);
 constexpr Duration kFresh = std::chrono::milliseconds(2500);  // half the lookahead: not late enough for a catch-up rate
 
-int kind_of(const BizType& type) { return type.is_instant() ? 0 : type.is_pull() ? 1 : 2; }
+// The forms of claims, which take turns: fire, lease, claim.
+int form_of(const BizType& type) { return type.is_instant() ? 0 : type.is_pull() ? 1 : 2; }
 
 }  // namespace
 
@@ -50,11 +51,11 @@ void Checker::check_turns(const FakeDatabase::Change& change, const Record& befo
     Overtaken& its = found->second;
     ++its.jobs;
     its.types.insert(served.type_id);
-    its.kinds.insert({kind_of(served), kind_of(types_.at(type))});
+    its.forms.insert({form_of(served), form_of(types_.at(type))});
     its.shards = std::max(its.shards, queue.shards.size());
-    // Jobs in memory, few or many of a type, and backlog take four turns; in each the kinds, in each the types, and of
+    // Jobs in memory, few or many of a type, and backlog take four turns; in each the forms, in each the types, and of
     // a type that is backlog the shards.
-    const std::size_t turns = 4 * its.kinds.size() * (its.types.size() + 1) * its.shards;
+    const std::size_t turns = 4 * its.forms.size() * (its.types.size() + 1) * its.shards;
     if (its.jobs > quiet_->on_their_way + turns * quiet_->batch)
       return fail("fair", "job " + std::to_string(found->first) + " of " + types_.at(type).name + " waits while " +
                               std::to_string(its.jobs) + " jobs of other types start that were due later" +

@@ -13,7 +13,7 @@ struct FakeBugs {
   bool cancels_running = false;         // a cancel takes a running job
   bool ignores_limit = false;           // claim_due takes everything that is due
   bool ignores_locks = false;           // rows locked by others are not skipped
-  bool same_token_again = false;        // the token does not depend on the ticket's seed
+  bool same_token_again = false;        // the token does not depend on the claim's seed
   bool give_back_counts = false;        // a given back attempt stays counted
   bool expiry_without_error = false;    // an expired lease leaves no error
   bool retry_at_once = false;           // a retry ignores its delay

@@ -16,6 +16,7 @@
 #include "ports/job_desk.h"
 #include "ports/job_store.h"
 #include "ports/report_store.h"
+#include "ports/type_store.h"
 #include "support/fake_bugs.h"
 #include "support/fake_members.h"
 #include "support/fake_permits.h"

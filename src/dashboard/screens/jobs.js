@@ -3,7 +3,7 @@ import {html, useEffect, useState} from '../vendor/preact.js';
 import {fromInput, length, number, toInput, zoneName} from '../format.js';
 import {call, query, useGet} from '../rest.js';
 import {go, link, may, useShared} from '../state.js';
-import {BulkDialog} from '../bulk.js';
+import {BulkDialog, kBulkActions} from '../bulk.js';
 import {TypeSelect} from '../reports.js';
 import {Empty, Field, Foreign, JobLink, Missed, Missing, Panel, Problem, Stale, Status, Table, Time, Title, TypeLink, useAction} from '../ui.js';
 
@@ -49,10 +49,6 @@ function Search({filters}) {
   </form>`;
 }
 
-const kActions = {
-  cancel: ['Cancel', 'pending'], run: ['Run now', 'pending'], reschedule: ['Reschedule', 'pending'], retry: ['Retry', 'dead'],
-};
-
 /** Changes the chosen jobs; returns how many had each result. */
 async function changeAll(verb, ids) {
   if (verb === 'cancel') {
@@ -82,7 +78,7 @@ function Selected({ids, clear, reload}) {
   };
   if (ids.length === 0) return html`<${Problem} text=${action.problem} />`;
   return html`<div class="buttons"><span>${number(ids.length)} selected:</span>${['cancel', 'run', 'retry'].map((verb) =>
-    html`<button class=${verb === 'cancel' ? 'small danger' : 'small'} disabled=${action.isBusy} onClick=${() => run(verb)}>${kActions[verb][0]}</button>`)}<${Problem} text=${action.problem} /></div>`;
+    html`<button class=${verb === 'cancel' ? 'small danger' : 'small'} disabled=${action.isBusy} onClick=${() => run(verb)}>${kBulkActions[verb][0]}</button>`)}<${Problem} text=${action.problem} /></div>`;
 }
 
 const Lateness = ({job}) => (job.lateness_ms === null || job.lateness_ms === undefined ? html`<span class="zero">–</span>` : length(job.lateness_ms));

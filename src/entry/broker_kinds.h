@@ -4,7 +4,7 @@
 
 #include "broker/broker_kind.h"
 #include "broker/entry_source.h"
-#include "delivery/handlers.h"
+#include "delivery/handler_registry.h"
 
 namespace tocsin {
 

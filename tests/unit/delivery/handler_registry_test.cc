@@ -1,4 +1,4 @@
-#include "delivery/handlers.h"
+#include "delivery/handler_registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "entry/brokers.h"
+#include "entry/broker_kinds.h"
 
 #include <map>
 #include <string>

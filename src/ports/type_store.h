@@ -1,0 +1,54 @@
+// TypeStore: the type registry. The firing path does not use it. Implemented by PgTypeStore (src/postgres) and by a
+// fake in tests/support.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ports/biz_type.h"
+#include "tocsin/error.h"
+
+namespace tocsin {
+
+// The type registry in the control database, or its mirror in another. put(), remove() and set_paused() are for the
+// control database, mirror() is for the others.
+// Thread: owner only (each thread has its own).
+class TypeStore {
+ public:
+  virtual ~TypeStore() = default;
+  // All types, sorted by name. A removed type stays in the registry as long as jobs may name it.
+  enum class Removed { left_out, included };
+  virtual Result<std::vector<BizType>> list(Removed removed = Removed::left_out) = 0;
+  // The type of this name, unless it was removed.
+  virtual Result<std::optional<BizType>> find(const std::string& name) = 0;
+  // The types whose gmt_modified is later than `time`, removed ones included, and the version of the whole registry. If
+  // a caller's older list with these changes has another version, it must list all types again: a change may have been
+  // committed after a newer one, or a type was deleted.
+  struct Changes {
+    std::vector<BizType> types;
+    RegistryVersion version;
+  };
+  virtual Result<Changes> changed_since(WallTime time) = 0;
+  // Whether one of these names is registered. Costs an index look-up per name.
+  virtual Result<bool> has_any(std::span<const std::string> names, Removed removed) = 0;
+  // Creates or replaces the type of this name; its id and pause state stay. Ignores type_id, the pause state and the
+  // times of `type`. Returns the stored type. is_new: it was not there, or removed.
+  struct PutReply {
+    BizType type;
+    bool is_new = false;
+  };
+  virtual Result<PutReply> put(const BizType& type) = 0;
+  // Marks the type as removed, unless it has live jobs or outbox entries in this database; the caller asks the others.
+  enum class RemoveReply { removed, has_live_jobs, not_found };
+  virtual Result<RemoveReply> remove(const std::string& name) = 0;
+  // Pauses the type until `until` (nullopt: until it is resumed), or resumes it (paused = false). nullopt: not found.
+  virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
+                                                    std::optional<WallTime> until) = 0;
+  // Copies these types, ids included, into this database, which is not the control database; a copy with the same or a
+  // later gmt_modified stays. Safe to repeat.
+  virtual Status mirror(std::span<const BizType> types) = 0;
+};
+
+}  // namespace tocsin
