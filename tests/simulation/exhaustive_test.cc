@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "simulation/seeds.h"
 #include "simulation/small_world.h"
 
 namespace tocsin {
@@ -19,11 +20,6 @@ struct Bounds {
   std::size_t depth, states;
 };
 
-std::size_t number_of(const char* name, std::size_t otherwise) {
-  const char* text = std::getenv(name);
-  return text && *text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
 // Breadth first: what breaks is told by its shortest order. A state that was seen before, by its hash, is not gone into
 // again. From every new state the world is also run to its end without any more trouble.
 // Thread: owner only.
@@ -32,15 +28,17 @@ class Search {
   Search(const SmallWorldBugs& bugs, const SmallScope& scope, const Bounds& bounds)
       : bugs_(bugs),
         scope_(scope),
-        depth_(number_of("TOCSIN_SIM_DEPTH", bounds.depth)),
-        most_(number_of("TOCSIN_SIM_STATES", bounds.states)) {}
+        depth_(number_from("TOCSIN_SIM_DEPTH", bounds.depth)),
+        most_(number_from("TOCSIN_SIM_STATES", bounds.states)) {}
 
   void run() {
     visit("");
+    Progress progress("states");
     while (!paths_.empty() && broken.empty() && states() < most_) {
       const Path path = std::move(paths_.front());
       paths_.pop_front();
       reached = path.events.size();
+      progress.show(static_cast<std::int64_t>(states()), static_cast<std::int64_t>(most_));
       if (reached == depth_) break;
       for (std::size_t event = 0; event < path.choices && broken.empty(); ++event)
         visit(path.events + static_cast<char>(event));

@@ -1,14 +1,10 @@
-// Thousands of lives of a cluster, each from one seed, each checked against the promises.
-//   TOCSIN_SIM_SEEDS=n      how many (default 2000)
-//   TOCSIN_SIM_FIRST=n      the first of them (default 1)
-//   TOCSIN_SIM_SEED=n       only this one
-//   TOCSIN_SIM_TRACE=1      prints all that happens in it
+// Thousands of lives of a cluster, each from one seed (seeds.h), each checked against the promises.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "simulation/life.h"
+#include "simulation/seeds.h"
 
 namespace tocsin {
 namespace {
@@ -21,11 +17,6 @@ constexpr std::uint64_t kSeeds = 200, kRepeatedSeeds = 2;
 constexpr std::uint64_t kSeeds = 2000, kRepeatedSeeds = 5;
 #endif
 
-std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text && *text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
 std::string told(std::uint64_t seed, const LifeReport& report) {
   std::string text = "seed " + std::to_string(seed) + " broke a promise; see it again with: scripts/dev sim --seed " +
                      std::to_string(seed) + " -v\n";
@@ -34,26 +25,19 @@ std::string told(std::uint64_t seed, const LifeReport& report) {
 }
 
 TEST(Simulation, KeepsEveryPromiseWhateverTheSeed) {
-  const std::uint64_t only = number_from("TOCSIN_SIM_SEED", 0);
-  const std::uint64_t first = only ? only : number_from("TOCSIN_SIM_FIRST", 1);
-  const std::uint64_t n = only ? 1 : number_from("TOCSIN_SIM_SEEDS", kSeeds);
-  const bool is_printed = number_from("TOCSIN_SIM_TRACE", 0) != 0;
+  LifeOptions options;
+  options.is_printed = is_trace_wanted();
   LifeReport sum;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t seed = first + i;
-    LifeOptions options;
-    options.is_printed = is_printed;
+  const std::uint64_t n = for_each_seed("lives", kSeeds, [&](std::uint64_t seed) {
     const LifeReport report = run_life(seed, options);
     sum.jobs += report.jobs, sum.starts += report.starts, sum.faults += report.faults, sum.events += report.events;
     sum.losses.created += report.losses.created, sum.losses.cancelled += report.losses.cancelled;
     sum.losses.outcomes += report.losses.outcomes, sum.losses.claims += report.losses.claims;
     sum.losses.ids += report.losses.ids;
     for (std::size_t c = 0; c < sum.counters.size(); ++c) sum.counters[c] += report.counters[c];
-    if (!report.failures.empty()) {
-      ADD_FAILURE() << told(seed, report);
-      break;
-    }
-  }
+    if (!report.failures.empty()) ADD_FAILURE() << told(seed, report);
+    return report.failures.empty();
+  });
   std::printf("%zu jobs, %zu starts, %llu faults, %llu events\n", sum.jobs, sum.starts,
               static_cast<unsigned long long>(sum.faults), static_cast<unsigned long long>(sum.events));
   const auto print_loss = [&](const char* of, std::int64_t count) {
