@@ -16,11 +16,32 @@
 namespace tocsin {
 namespace {
 
-constexpr auto kSettings = std::to_array<std::string_view>({
-    "database", "listen", "token-file", "node-name", "shards", "migrate", "max-attribute-bytes", "allow-webhook",
-    "retain", "api-threads", "claimers", "db-pool", "workers", "sql-workers", "queue-capacity", "drain-timeout",
-    "log-level", "log-format", "url", "token", "timeout", "entry", "webhook-ca", "webhook-connections",
-    "async-claims", "heartbeat-timeout"});
+constexpr auto kSettings = std::to_array<std::string_view>({"database",
+                                                            "listen",
+                                                            "token-file",
+                                                            "node-name",
+                                                            "shards",
+                                                            "migrate",
+                                                            "max-attribute-bytes",
+                                                            "allow-webhook",
+                                                            "retain",
+                                                            "api-threads",
+                                                            "claimers",
+                                                            "db-pool",
+                                                            "workers",
+                                                            "sql-workers",
+                                                            "queue-capacity",
+                                                            "drain-timeout",
+                                                            "log-level",
+                                                            "log-format",
+                                                            "url",
+                                                            "token",
+                                                            "timeout",
+                                                            "entry",
+                                                            "webhook-ca",
+                                                            "webhook-connections",
+                                                            "async-claims",
+                                                            "heartbeat-timeout"});
 
 std::string scalar(const toml::node& value, const std::string& where) {
   if (const auto* text = value.as_string()) return text->get();

@@ -57,8 +57,8 @@ Status PgMaintenance::forget_old_reports() {
     for (const char* const rows :
          {"report_slot WHERE slot", "report_zone_start WHERE slot", "report_zone_day WHERE slot",
           "report_histogram WHERE slot", "report_duration_hour WHERE slot", "report_death WHERE slot",
-          "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at",
-          "bulk WHERE finished_at", "bulk_progress WHERE written_at", "report_flush WHERE flushed_at"})
+          "report_created_day WHERE day", "report_delay_day WHERE day", "audit_log WHERE at", "bulk WHERE finished_at",
+          "bulk_progress WHERE written_at", "report_flush WHERE flushed_at"})
       tx.exec_params0(sql::statement("forget_old_reports", {{"rows", rows}}), end[0][0].c_str());
   });
 }

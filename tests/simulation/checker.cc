@@ -317,13 +317,14 @@ void Checker::check_overdue() {
 void Checker::check_claim_is_held(const std::string& name, const Attempt& attempt) {
   constexpr Duration kLong = std::chrono::seconds(1);
   const auto waits_since = [&](MonoTime time) { return scheduler_.now() - std::max(time, *faults_ended_); };
-  // A refused outcome is given up when its lease is over.
-  const bool is_given_up = refused_.contains(attempt.job) && scheduler_.now() >= attempt.lease_end;
+  // A refused outcome is given up when its lease is over; until then neither it nor a release can be written.
+  const bool is_refused = refused_.contains(attempt.job);
+  const bool is_given_up = is_refused && scheduler_.now() >= attempt.lease_end;
   if (attempt.answer && !is_given_up && waits_since(attempt.answered) > kLong)
     fail("live", name + ": its handler has answered and nobody wrote it down");
   const bool is_trusted =
       scheduler_.now() < attempt.lease_end - kLong && attempt.clock_steps == watched(attempt.job).clock_steps;
-  if (!attempt.is_started && is_trusted && waits_since(attempt.claimed) > kLong)
+  if (!attempt.is_started && is_trusted && !is_refused && waits_since(attempt.claimed) > kLong)
     fail("live", name + " was claimed and never started");
 }
 
