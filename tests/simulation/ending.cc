@@ -1,6 +1,7 @@
 #include "simulation/ending.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tocsin {
 namespace {
@@ -161,9 +162,13 @@ void Ending::crowd_out() {
   const std::set<TypeId> crowd = draw_crowd();
   const bool has_slow = world_.types.back().name.starts_with(kSlowType);
   const std::size_t others = 2 * world_.config.claim_batch * kClaimers * world_.nodes.size() + crowd.size() - 1;
+  // One type alone fills three quarters of the memory, and leaves the rest to jobs that come later; many leave less
+  // than these small memories have.
+  std::size_t fitting = crowd.size() == 1 ? world_.config.capacity / 4 : std::numeric_limits<std::size_t>::max();
   const auto create_others = [&] {
     for (const BizType& type : world_.types) {
       if (crowd.contains(type.type_id) || type.is_pull()) continue;
+      if (fitting-- == 0) return;
       if (type.is_limited()) {  // beside no other job it is within its limits: the checker knows its bound
         world_.callers->create_at(1005ms, type.type_id);
         continue;
@@ -173,7 +178,6 @@ void Ending::crowd_out() {
       if (crowd.size() > 1) world_.checker.expect_before(world_.callers->create_at(1015ms, type.type_id), others);
     }
   };
-  // One type leaves some of the memory to jobs that come later; many leave less than these small memories have.
   if (crowd.size() > 1) create_others();
   rush_in(crowd);
   if (crowd.size() == 1) create_others();
