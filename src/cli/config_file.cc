@@ -91,8 +91,8 @@ void give(CLI::Option& option, const std::vector<std::string>& values, const std
 }  // namespace
 
 std::optional<std::string> process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  if (!value || !*value) return std::nullopt;  // empty is the shell's usual way to unset for one command
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nothing sets variables
+  if (!value || !*value) return std::nullopt;     // empty is the shell's usual way to unset for one command
   return value;
 }
 
@@ -146,7 +146,7 @@ void apply_settings(CLI::App& command, const Environment& environment) {
     if (const auto value = environment(variable_of(name)))
       give(*option, name == "database" ? split_databases(*value) : std::vector{*value}, variable_of(name));
     else if (const auto line = file.find(name); line != file.end())
-      give(*option, line->second, path + ": '" + name + "'");
+      give(*option, line->second, std::string(path).append(": '").append(name).append("'"));
   }
 }
 
