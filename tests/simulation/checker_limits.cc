@@ -53,16 +53,12 @@ void Checker::check_rate(const BizType& type, double rate, std::deque<MonoTime>&
 
 void Checker::check_flow(const FakeDatabase::Change& change, const Record& before) {
   constexpr Duration kSoon = std::chrono::seconds(3);
-  constexpr Duration kLongestDelay = std::chrono::seconds(45);  // of a call
   const auto known = types_.find(change.job.type_id);
   if (known == types_.end()) return;
   const BizType& type = known->second;
   const std::string name = "job " + std::to_string(change.job.job_id) + " of " + type.name;
   const Duration late = change.db_now - before.row.fire_at;
-  // A node's estimate may be of before the clock was set back; the real store asks its own clock.
-  const Watched& its = watched(change.job.job_id);
-  const bool is_steady = its.clock_steps == 0 || scheduler_.now() > its.clock_stepped + kLongestDelay;
-  if (change.kind == Kind::dropped && is_steady && !type.is_too_late(before.row.fire_at, change.db_now))
+  if (change.kind == Kind::dropped && !type.is_too_late(before.row.fire_at, change.db_now))
     fail("late", name + " was dropped although it is only " + in_ms(late) + " late");
   if (!faults_ended_ || (change.kind != Kind::claimed && change.kind != Kind::fired)) return;
   // What was let go before the faults ended counts when its call arrives, however long that was on its way; and a node

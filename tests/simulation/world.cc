@@ -124,6 +124,7 @@ void World::begin_quiet(Duration settles) {
 
 void World::publish_types() {
   catalog = std::make_shared<const TypeCatalog>(types);
+  for (SimDatabase& database : databases) database.data.mirror_types(types);
   for (const auto& node : nodes)
     if (node->is_up()) node->set_catalog(catalog);
   checker.on_types(types, PermitConfig{}.ttl + 6s);
