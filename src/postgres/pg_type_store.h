@@ -1,5 +1,5 @@
 // PgTypeStore: the type registry. Implements TypeStore, which says what each call does and its Errors
-// (ports/report_store.h). In the control database put, remove and set_paused change it and notify the nodes; in another
+// (ports/type_store.h). In the control database put, remove and set_paused change it and notify the nodes; in another
 // database only mirror() writes the copy, without notification. Used by request threads, housekeeping, the outbox relay
 // and shard moves. Thread: the one that owns the session.
 #pragma once
