@@ -54,7 +54,7 @@ void TypeLookup::post_read() {
 }
 
 void TypeLookup::read(Stores& control) {
-  struct AtTheEnd {  // on every path, or no read would ever be posted again
+  struct AtTheEnd {  // also after an exception, or no read would ever be posted again
     TypeLookup& lookup;
     ~AtTheEnd() { lookup.post_read(); }
   } at_the_end{*this};

@@ -68,6 +68,7 @@ class Claimer final : public Stage {
     std::optional<Backlog> refused;  // the store does not fire its first row
   };
 
+  // Results of type MonoTime say when step() is to be called again, as those of Stage::step().
   MonoTime fire(MonoTime now, DueBatch batch);
   void hold_back(DueBatch& batch);  // moves what is too much for one call to parts_.rest
   MonoTime fire_in_parts(MonoTime now, DueBatch batch);
@@ -76,7 +77,7 @@ class Claimer final : public Stage {
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
   // Sets is_slow_ from the duration of the previous claim, the time in doubt included. Does nothing after one that
-  // failed. MonoTime results of the functions below: when step() is to be called again, as those of Stage::step().
+  // failed.
   void note_duration(MonoTime now);
   // The call sent at `asked` was answered, and the database's clock showed `shown` meanwhile: at the next step the
   // estimate learns of it.

@@ -317,8 +317,10 @@ void Checker::check_overdue() {
 void Checker::check_claim_is_held(const std::string& name, const Attempt& attempt) {
   constexpr Duration kLong = std::chrono::seconds(1);
   const auto waits_since = [&](MonoTime time) { return scheduler_.now() - std::max(time, *faults_ended_); };
-  // A refused outcome is given up when its lease is over; until then neither it nor a release can be written.
-  const bool is_refused = refused_.contains(attempt.job);
+  // What was claimed before the refusal ended may be given up by its node, which counts the lease from an earlier time
+  // than the store: then neither its outcome nor its release is written.
+  const auto refused_until = refused_until_.find(attempt.job);
+  const bool is_refused = refused_until != refused_until_.end() && attempt.claimed < refused_until->second;
   const bool is_given_up = is_refused && scheduler_.now() >= attempt.lease_end;
   if (attempt.answer && !is_given_up && waits_since(attempt.answered) > kLong)
     fail("live", name + ": its handler has answered and nobody wrote it down");

@@ -65,7 +65,8 @@ class Checker {
   void on_created(JobId job);                      // a caller was told so
   void on_cancel_reply(const CancelReply& reply);  // likewise
   void on_clock_step(DatabaseId database_id);
-  void on_refusal(JobId job) { refused_.insert(job); }  // for a while nothing that ends it is written
+  void on_refusal(JobId job) { refused_until_[job] = MonoTime::max(); }  // nothing that ends it is written
+  void on_acceptance(JobId job) { refused_until_[job] = scheduler_.now(); }
   // The standby of a database hears no more.
   void on_standby_lags(DatabaseId database_id);
   // And takes over. Returns the jobs whose claims are gone with what it had not heard.
@@ -215,7 +216,8 @@ class Checker {
   };
   std::deque<Released> released_;  // due again in the past
   Losses losses_;
-  std::set<JobId> lost_ids_, ids_come_again_, refused_;
+  std::set<JobId> lost_ids_, ids_come_again_;
+  std::map<JobId, MonoTime> refused_until_;
   std::map<TypeId, BizType> types_;
   std::map<TypeId, MonoTime> paused_at_;
   Duration hold_{0};

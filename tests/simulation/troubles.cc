@@ -209,7 +209,10 @@ void Troubles::refuse_some_row(SimDatabase& database) {
   world_.trace.line(world_.scheduler.now(), "the end of job " + std::to_string(job) + " is refused");
   database.data.refuse(job);
   world_.checker.on_refusal(job);
-  world_.scheduler.at(until(8s), [&database, job] { database.data.accept(job); });
+  world_.scheduler.at(until(8s), [this, &database, job] {
+    database.data.accept(job);
+    world_.checker.on_acceptance(job);
+  });
 }
 
 void Troubles::lock_some_row(SimDatabase& database) {
