@@ -91,9 +91,11 @@ TEST_F(Retention, ReportsAreForgottenWhenAsManyLaterDaysHaveCounts) {
   database.query(
       "INSERT INTO tocsin.bulk (action, filter, matched, node_id, lease_until, state, finished_at) VALUES ('cancel', "
       "'{}', 1, 1, now(), 'done', '2020-01-01 00:00Z'), ('cancel', '{}', 1, 1, now(), 'running', NULL)");
+  database.query("INSERT INTO tocsin.bulk_progress (bulk_id, written_at) VALUES (1, '2020-01-01 00:00Z'), (2, now())");
   const auto left = [&] {
     EXPECT_TRUE(maintenance.forget_old_reports());
     const auto bulks = database.number("SELECT count(*) FROM tocsin.bulk");
+    EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.bulk_progress"), bulks) << "one was written now";
     EXPECT_EQ(bulks, database.number("SELECT count(*) FROM tocsin.audit_log") + 1) << "one still runs";
     return bulks - 1;
   };
