@@ -10,19 +10,25 @@ void Heartbeat::request() {
   if (self_) self_->wake();
 }
 
+void Heartbeat::note_applied() {
+  if (self_) self_->wake();
+}
+
 void Heartbeat::drain() {
   is_draining_ = true;
   request();
 }
 
 MonoTime Heartbeat::step(MonoTime now) {
+  extend_lease();
   if (now < next_ && !is_requested_) return next_;
   is_requested_ = false;
   const auto known = view_.get();
+  const auto applied = hooks_.applied();
   const bool is_draining = is_draining_;
   // Notifies the other nodes once when this node joins and once when it begins to leave.
   auto reply = store_.beat({config_.id, config_.name, config_.version, is_draining, hooks_.scanned(now),
-                            known && !is_map_doubted_ ? known->map.version : -1, hooks_.used_map(),
+                            known && !is_map_doubted_ ? known->map.version : -1, applied ? applied->map.version : -1,
                             !known || (is_draining && !is_drain_reported_)});
   if (!reply) {
     events_.failed(name(), reply.error());
@@ -41,7 +47,11 @@ MonoTime Heartbeat::step(MonoTime now) {
   const MonoTime answered = reply->answered;
   const auto view = std::make_shared<const ClusterView>(take(*std::move(reply)));
   view_.set(view);
-  hooks_.lease_valid_until(asked + config_.trust());
+  lease_end_ = asked + config_.trust();
+  if (known)
+    extend_lease();
+  else  // a node without shards
+    hooks_.lease_valid_until(*std::exchange(lease_end_, {}));
   const bool is_alone =
       1 == std::ranges::count_if(view->members, [this](const SeenMember& member) { return !is_dead(member, config_); });
   hooks_.alone(is_alone);
@@ -50,6 +60,12 @@ MonoTime Heartbeat::step(MonoTime now) {
   if (is_alone && !is_draining && view->map.is_all_in_control()) next_ = answered + config_.interval_alone();
   if (shard_owner_) shard_owner_->wake();
   return next_;
+}
+
+void Heartbeat::extend_lease() {
+  if (!lease_end_) return;
+  const auto applied = hooks_.applied();
+  if (applied && applied->map == view_.get()->map) hooks_.lease_valid_until(*std::exchange(lease_end_, {}));
 }
 
 ClusterView Heartbeat::take(BeatReply reply) {

@@ -3,7 +3,7 @@
 // shard map in the same call, and publishes them as the ClusterView that the shard owner and others use. A heartbeat
 // that fails is repeated at once, then every ClusterConfig::retry_pause. Owned by Membership, which gives it a thread.
 //
-// Thread: owner only (the stage's loop), except request() and drain() (any).
+// Thread: owner only (the stage's loop), except request(), note_applied() and drain() (any).
 #pragma once
 
 #include <atomic>
@@ -25,18 +25,19 @@ class Heartbeat final : public Stage {
   struct Hooks {
     // Returns how long ago this node scanned each database that it was started with; the heartbeat reports it.
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
-    // Called after each answer with the end of this node's membership lease: no other node takes its shards before.
+    // Called with the end of this node's membership lease: no other node takes its shards before. Called after the
+    // answer that extends it or, if the answer brings a new shard map, after that map is applied.
     std::function<void(MonoTime)> lease_valid_until;
-    // Returns the oldest version of the shard map that a part of this node still works with; -1: none.
-    std::function<std::int64_t()> used_map;
+    // Returns the view whose shard map this node works with; null: none yet.
+    std::function<std::shared_ptr<const ClusterView>()> applied;
     std::function<void(bool)> alone;  // called after each answer: whether this is the sole member
   };
   // REQUIRES: `store`, `view` and `events` outlive it; `store` is used by this stage only.
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
-  // `self`, the loop of this stage, is woken by request() and drain(); `shard_owner`, that of the shard owner, by every
-  // new view. REQUIRES: before the first step.
+  // `self`, the loop of this stage, is woken by request(), note_applied() and drain(); `shard_owner`, that of the shard
+  // owner, by every new view. REQUIRES: before the first step.
   void set_wakers(Waker* self, Waker* shard_owner) { self_ = self, shard_owner_ = shard_owner; }
 
   const char* name() const override { return "heartbeat"; }
@@ -44,6 +45,8 @@ class Heartbeat final : public Stage {
 
   // Makes the next heartbeat due now, because members or the map may have changed.
   void request();
+  // The shard owner has applied another map: wakes the stage, which may extend the lease now.
+  void note_applied();
   // Reports this node as draining from now on, so that the next shard maps give its shards to others. Not undone.
   void drain();
 
@@ -63,6 +66,9 @@ class Heartbeat final : public Stage {
     std::map<DatabaseId, SeenReach> reach;
   };
 
+  // Tells the end of the lease if it is new and the map of the latest view is applied. Before that this node works with
+  // shards that may have other owners by now.
+  void extend_lease();
   // Makes the next view from a reply, and updates seen_. May make next_ earlier.
   ClusterView take(BeatReply reply);
   // The databases that a member does not reach steadily; updates `seen`, its Seen::reach.
@@ -78,6 +84,7 @@ class Heartbeat final : public Stage {
   Waker* shard_owner_ = nullptr;
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};                     // when the next heartbeat is due
+  std::optional<MonoTime> lease_end_;   // to be told; none: it has been
   bool is_drain_reported_ = false;      // the last answered heartbeat said that this node drains
   bool was_answered_ = true;            // whether the last heartbeat got an answer
   bool has_failed_since_view_ = false;  // a heartbeat has failed since the last view was made

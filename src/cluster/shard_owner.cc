@@ -4,8 +4,7 @@ namespace tocsin {
 
 MonoTime ShardOwner::step(MonoTime) {
   const auto view = view_.get();
-  if (!view || view == handled_) return kWhenWoken;
-  handled_ = view;
+  if (!view || view == applied_.get()) return kWhenWoken;
 
   std::vector<Shard> owned;
   for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
@@ -15,7 +14,8 @@ MonoTime ShardOwner::step(MonoTime) {
     database_ids_ = view->map.database_ids;
     hooks_.owned(owned_, view->map);
   }
-  used_map_ = view->map.version;
+  applied_.set(view);
+  hooks_.applied();
 
   std::vector<NodeId> before = view->map.owners;
   before.resize(static_cast<std::size_t>(config_.shards));

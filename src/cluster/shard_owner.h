@@ -3,10 +3,9 @@
 //
 // The heartbeat puts what it has read, members and map, into `view` and wakes this stage. Every node computes the next
 // map with assign_shards() from the current map and the members that it sees; of the proposals for one version the
-// store accepts the first. Thread: owner only (the stage's), except used_map() (any).
+// store accepts the first. Thread: owner only (the stage's), except applied() (any).
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -25,6 +24,7 @@ class ShardOwner final : public Stage {
     // `mine`: the shards that this node scans from now on, in order. Called when these, or the databases of any shards
     // in the map, differ from the last call. Not called before this node has a shard or the map names databases.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
+    std::function<void()> applied;   // after each new view: applied() returns it
     std::function<void()> proposed;  // the store accepted this node's proposal, or another came first: read the map
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
@@ -34,8 +34,8 @@ class ShardOwner final : public Stage {
   // Handles the view if it is a new one. Returns kWhenWoken: the heartbeat wakes the stage after every reply. A
   // proposal that fails is reported to `events`; the next heartbeat reads the stored map.
   MonoTime step(MonoTime now) override;
-  // Version of the map that was last applied to this node; -1: none yet. The heartbeat reports it. Thread: any.
-  std::int64_t used_map() const { return used_map_; }
+  // The view whose map was last applied to this node; null: none yet. Thread: any.
+  std::shared_ptr<const ClusterView> applied() const { return applied_.get(); }
 
  private:
   // The members that may own shards: neither dead nor draining.
@@ -48,8 +48,7 @@ class ShardOwner final : public Stage {
   const Hooks hooks_;
   std::vector<Shard> owned_;              // this node's, as of the last call of `owned`
   std::vector<DatabaseId> database_ids_;  // by shard, as of the last call of `owned`
-  std::atomic<std::int64_t> used_map_{-1};
-  std::shared_ptr<const ClusterView> handled_;  // the last view; null: none yet
+  LatestView applied_{nullptr};
 };
 
 }  // namespace tocsin

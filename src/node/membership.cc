@@ -22,7 +22,7 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),
       heartbeat_(config, heartbeat_store_, view_, events,
-                 {std::move(hooks.scanned), std::move(hooks.lease_valid_until), [this] { return owner_.used_map(); },
+                 {std::move(hooks.scanned), std::move(hooks.lease_valid_until), [this] { return owner_.applied(); },
                   [this, alone = std::move(hooks.alone)](bool is_alone) {
                     alone(is_alone);
                     note_view();
@@ -32,7 +32,7 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
                 owned(mine, map);
                 note_owned(!mine.empty());
               },
-              [this] { heartbeat_.request(); }}),
+              [this] { heartbeat_.note_applied(); }, [this] { heartbeat_.request(); }}),
       heartbeat_loop_(heartbeat_, clock, hooks.on_step),
       owner_loop_(owner_, clock, hooks.on_step) {
   heartbeat_.set_wakers(&heartbeat_loop_, &owner_loop_);

@@ -45,6 +45,8 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   if (n > 1) config.engine.on_outbox = [this, database_id = open.database_id] { relay_->wake(database_id); };
   EngineConfig& engine = config.engine.engine;
   engine.node = config_.node_name;
+  engine.stops_without_lease = open.database_id == 0;
+  engine.handover_time = 2 * config_.heartbeat_timeout;
   engine.async_claims = config_.async_claims;
   engine.flow = permits_->flow();
   engine.tell_owner = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };
@@ -134,13 +136,13 @@ void Node::Impl::make_membership() {
   cluster.version = kVersion;
   cluster.shards = open_.shards;
   cluster.timeout = config_.heartbeat_timeout;
-  // While the control database is silent, its own engine alone stops. The others continue with the map as it is known:
-  // if this node is the only one that cannot reach it, other nodes scan these shards too, and the claims decide.
   Engine& at_control = databases_.front()->engine().engine();
   membership_ = std::make_unique<Membership>(
       cluster, open_.databases, process_clock, metrics_,
       Membership::Hooks{[this](MonoTime now) { return backend_->scanned(now); },
-                        [&at_control](MonoTime until) { at_control.trust_until(until); },
+                        [this](MonoTime until) {
+                          for (const auto& database : databases_) database->engine().engine().trust_until(until);
+                        },
                         [&at_control](bool is_alone) { at_control.set_alone(is_alone); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());

@@ -39,7 +39,7 @@ MonoTime Claimer::step(MonoTime now) {
   }
   if (unresolved_) return resolve(now);
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
-  if (shared_.membership.is_draining() || shared_.membership.stops_without_lease(now)) return kWhenWoken;
+  if (shared_.membership.is_draining() || shared_.membership.stops_until_woken(now)) return kWhenWoken;
   if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
   if (parts_.refused) return pass_refused(now);
   const auto db_now = shared_.db_clock.at_least(now);
@@ -280,7 +280,7 @@ bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   const std::size_t n = won.size();
   std::ranges::move(won, std::back_inserter(sent.gathered));
   if (!sent.batch.backlog || sent.batch.polls.empty() || n >= sent.batch.limit || asked - sent.at > kGatherTime ||
-      shared_.membership.is_draining() || shared_.membership.is_lease_lost(asked))
+      shared_.membership.is_draining() || shared_.membership.is_stopped(asked))
     return false;
   const TypeId type = sent.batch.backlog->lane.type_id;
   const auto catalog = shared_.catalog.get();

@@ -64,7 +64,7 @@ class Engine {
   void set_all_shards(std::vector<Shard> all) {
     shared_.all_shards.set(std::make_shared<const std::vector<Shard>>(std::move(all)));
   }
-  // End of the membership lease: scanning and claiming stop then, until a later end is set. Never called: no end.
+  // End of the membership lease (EngineConfig::stops_without_lease). Never called: no end.
   // Thread: any.
   void trust_until(MonoTime time);
   // Whether this is the sole member, and whether the database's notifications arrive. While both are true an idle

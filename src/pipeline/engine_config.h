@@ -11,12 +11,15 @@
 namespace tocsin {
 
 struct EngineConfig {
-  std::string node = "node";                               // name of this node: kept with claims and errors
-  Duration lookahead = std::chrono::seconds(5);            // how far ahead of now scans read
-  Duration scan_interval = std::chrono::seconds(1);        // a lane is read this often, from its low-water mark
-  Duration sweep_interval = std::chrono::seconds(30);      // a lane is read this often from its floor (LaneCursor)
-  Duration audit_interval = std::chrono::minutes(5);       // a lane is read this often from the beginning of time
-  Duration late_commit_margin = std::chrono::seconds(5);   // how far the low-water mark stays behind now
+  std::string node = "node";                              // name of this node: kept with claims and errors
+  Duration lookahead = std::chrono::seconds(5);           // how far ahead of now scans read
+  Duration scan_interval = std::chrono::seconds(1);       // a lane is read this often, from its low-water mark
+  Duration sweep_interval = std::chrono::seconds(30);     // a lane is read this often from its floor (LaneCursor)
+  Duration audit_interval = std::chrono::minutes(5);      // a lane is read this often from the beginning of time
+  Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
+  // How long the previous owner of a gained shard may still write there: until its membership lease ends, and then the
+  // longest of its statements. At least the heartbeat time-out.
+  Duration handover_time = std::chrono::seconds(10);
   Duration tick = std::chrono::microseconds(500);          // of the time wheel
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error
   Duration lease_margin = std::chrono::milliseconds(100);  // a lease is trusted until this long before its end
@@ -37,6 +40,9 @@ struct EngineConfig {
   std::size_t max_running = 4096;     // claimed jobs of this engine, of all types; not BizType::max_running
   std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
   std::shared_ptr<FlowControl> flow;  // shared by the engines of a node; null: one of its own
+  // False: scanning and claiming go on without the membership lease. For databases other than the control database: if
+  // this node alone cannot reach that one, other nodes scan its shards too, and the claims decide.
+  bool stops_without_lease = true;
   // Called with a job in a shard of another node that this node has made due again, to hint it to that node. Empty: the
   // owner's scan finds it.
   std::function<void(const Candidate&)> tell_owner;

@@ -62,6 +62,7 @@ struct EngineShared {
         shards(std::make_shared<const std::vector<Shard>>(std::move(owned))),
         catalog(std::make_shared<const TypeCatalog>()),
         events(sink),
+        membership(config.stops_without_lease),
         scans(config.scan_interval, config.lookahead),
         known(config.capacity),
         flow(config.flow ? config.flow : std::make_shared<FlowControl>()),

@@ -2,8 +2,9 @@
 // its lease is valid, whether it is the sole member, and whether it hears the database's notifications. The node sets
 // it through Engine.
 //
-// Past the end of the lease other nodes may scan this node's shards, so stages stop scanning and claiming until the
-// lease is extended.
+// Past the end of the lease other nodes may scan this node's shards. Until it is extended the stages of most engines
+// scan and claim nothing (EngineConfig::stops_without_lease), and those of all engines treat a released job as one of
+// another node.
 //
 // Thread: any.
 #pragma once
@@ -18,6 +19,9 @@ namespace tocsin {
 
 class MembershipState {
  public:
+  // Whether stages stop when the lease is lost.
+  explicit MembershipState(bool stops) : stops_(stops) {}
+
   void begin_drain() { is_draining_ = true; }
   bool is_draining() const { return is_draining_; }
 
@@ -28,12 +32,16 @@ class MembershipState {
     lease_valid_until_ = time;
     return std::exchange(is_awaited_, false);
   }
+  // Whether other nodes may scan this node's shards.
   bool is_lease_lost(MonoTime now) const {
     MutexLock lock(mutex_);
     return now >= lease_valid_until_;
   }
+  // Whether the stages must stop.
+  bool is_stopped(MonoTime now) const { return stops_ && is_lease_lost(now); }
   // The same for a stage that returns kWhenWoken while this is true: the next trust_until() wakes it.
-  bool stops_without_lease(MonoTime now) {
+  bool stops_until_woken(MonoTime now) {
+    if (!stops_) return false;
     MutexLock lock(mutex_);
     const bool is_lost = now >= lease_valid_until_;
     is_awaited_ = is_awaited_ || is_lost;
@@ -48,6 +56,7 @@ class MembershipState {
   bool is_listening() const { return is_listening_; }
 
  private:
+  const bool stops_;
   mutable Mutex mutex_;
   MonoTime lease_valid_until_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();
   bool is_awaited_ TOCSIN_GUARDED_BY(mutex_) = false;  // a stage sleeps until the lease is extended

@@ -36,7 +36,8 @@ Scanner::Scanner(EngineShared& shared, JobStore& store)
       sweeps_(shared.config.sweep_interval, shared.config.scan_interval),
       audits_(shared.config.audit_interval, shared.config.scan_interval),
       lookahead_(shared.config.lookahead, shared.config.scan_interval),
-      search_pace_(shared.config.lookahead, shared.config.scan_interval) {}
+      search_pace_(shared.config.lookahead, shared.config.scan_interval),
+      tenure_(shared.config.handover_time) {}
 
 MonoTime Scanner::step(MonoTime now) {
   if (shared_.membership.is_draining()) return kWhenWoken;
@@ -55,8 +56,8 @@ MonoTime Scanner::step(MonoTime now) {
   reads_.clear();
   search_.walks.clear();
   searched_shards_ = 0;
-  const bool is_lease_lost = shared_.membership.stops_without_lease(now);
-  if (is_lease_lost) {  // others may scan meanwhile: later everything is read from the beginning
+  const bool is_stopped = shared_.membership.stops_until_woken(now);
+  if (is_stopped) {  // others may scan meanwhile: later everything is read from the beginning
     lanes_.clear();
     overflow_.clear();
     schedule_.begin_whole_cycle();
@@ -64,7 +65,7 @@ MonoTime Scanner::step(MonoTime now) {
   }
   // Before the first answer the database's clock is unknown: ask for nothing but the time.
   const auto db_now = shared_.db_clock.at_least(now);
-  if (db_now && !is_lease_lost) plan(now, *db_now, is_continuation);
+  if (db_now && !is_stopped) plan(now, *db_now, is_continuation);
   if (is_continuation && ranges_.empty()) {
     has_more_ = false;
     return std::min(next_scan_, promote_overflow(now));
@@ -91,7 +92,7 @@ MonoTime Scanner::step(MonoTime now) {
     // The duration of the scans must not make a cycle of groups longer, but half of the time stays for other
     // statements.
     if (was_in_groups) next_scan_ = std::max(reply->asked + pause, reply->answered + pause / 2);
-    if (!is_lease_lost && schedule_.is_cycle_begin()) {
+    if (!is_stopped && schedule_.is_cycle_begin()) {
       shared_.scans.note_cycle(cycle_began_, reply->answered);
       search_pace_.end_cycle();
     }
@@ -230,7 +231,7 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
     return cursor.exhausted().note_page(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
   }
   // The clock is read a moment before the transaction gets its number.
-  const WallTime xmin = watermark_.reached();
+  const WallTime xmin = tenure_.is_settled(range.lane.shard) ? watermark_.reached() : WallTime::min();
   const WallTime no_commits_before = xmin == WallTime::min() ? xmin : xmin - shared_.config.late_commit_margin;
   const auto audited = cursor.read_overdue(range.after, range.before, rows, read_until, no_commits_before);
   // If another server has answered, or the clock was set, no floor holds; nor does that of a pull lane of another node,

@@ -19,7 +19,8 @@
 //
 // The policies: LaneCursor (what of a lane was read), ScanSchedule (when, and how much at a time), ShardRotation (which
 // shards are swept or audited), AdaptiveLookahead (how far ahead), ScanOverflow (lanes whose rows did not fit),
-// XminWatermark (which rows can still be committed), SearchMethod (how lanes are searched for), SearchPace (how often).
+// XminWatermark (which rows can still be committed), ShardTenure (what the previous owner may still write),
+// SearchMethod (how lanes are searched for), SearchPace (how often).
 //
 // A lane becomes backlog if its overdue page is full, mostly of rows that memory does not have, or if memory has no
 // capacity for an overdue row: claimers claim its rows from the table, oldest first, and only exhausted and late rows
@@ -47,6 +48,7 @@
 #include "pipeline/search_method.h"
 #include "pipeline/search_pace.h"
 #include "pipeline/shard_rotation.h"
+#include "pipeline/shard_tenure.h"
 #include "pipeline/xmin_watermark.h"
 
 namespace tocsin {
@@ -122,6 +124,7 @@ class Scanner final : public Stage {
   SearchMethod search_method_;
   SearchPace search_pace_;
   XminWatermark watermark_;
+  ShardTenure tenure_;
   std::map<Lane, LaneCursor> lanes_;
 
   // The current statement.

@@ -41,6 +41,7 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const auto all_shards = shared_.all_shards.get();
+  tenure_.note(shards, now);
   const auto is_read = [&](const Lane& lane) {
     if (std::ranges::binary_search(*shards, lane.shard)) return true;
     return std::ranges::binary_search(*all_shards, lane.shard) && is_asked_for(*catalog->find(lane.type_id), now);

@@ -91,12 +91,12 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
       Heartbeat::Hooks{[this](MonoTime now) {
                          return std::vector{ScannedDatabase{0, engine_->shared().scans.age(now)}};
                        },
-                       [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->used_map(); },
+                       [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->applied(); },
                        [this](bool is_alone) { engine_->set_alone(is_alone); }});
   owner_ = std::make_unique<ShardOwner>(
       cluster, *owner_store_, view_, *this,
       ShardOwner::Hooks{[this](const std::vector<Shard>& shards, const ShardMap&) { engine_->set_shards(shards); },
-                        [this] { heartbeat_->request(); }});
+                        [this] { heartbeat_->note_applied(); }, [this] { heartbeat_->request(); }});
   std::vector<Waker*> wakers;
   for (Stage* stage : engine_->stages())
     wakers.push_back(loops_.emplace_back(std::make_unique<Loop>(world.scheduler, *stage)).get());

@@ -81,12 +81,14 @@ struct SimNode::Cluster {
                  scanned.push_back({static_cast<DatabaseId>(scanned.size()), part.engine->shared().scans.age(now)});
                return scanned;
              },
-             [&node](MonoTime until) { node.parts_.front().engine->trust_until(until); },
-             [this] { return owner.used_map(); },
+             [&node](MonoTime until) {
+               for (const Part& part : node.parts_) part.engine->trust_until(until);
+             },
+             [this] { return owner.applied(); },
              [&node](bool is_alone) { node.parts_.front().engine->set_alone(is_alone); }}),
         owner(config, owner_store, view, node,
               {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.take_shards(mine, map); },
-               [this] { heartbeat.request(); }}) {}
+               [this] { heartbeat.note_applied(); }, [this] { heartbeat.request(); }}) {}
 
   const ClusterConfig config;
   FakeMemberStore heartbeat_store, owner_store;
@@ -150,6 +152,7 @@ void SimNode::start_engine(Part& part) {
     if (world_.databases.database_of(shard) == part.database.id) shards.push_back(shard);
   EngineConfig config = config_;
   config.flow = flow_;
+  config.stops_without_lease = part.database.id == 0;
   part.engine = std::make_unique<Engine>(config, shards, stores, find_handler, *this,
                                          static_cast<std::uint64_t>(world_.random.int64()), polls_);
   std::vector<Waker*> wakers;

@@ -50,12 +50,12 @@ struct TestNode final : Waker {
         store(database, &clock, &line),
         heartbeat(config, store, view, events,
                   {[this](MonoTime now) { return scanned(now); }, [this](MonoTime until) { lease_valid_until = until; },
-                   [this] { return owner.used_map(); }, [this](bool alone) { is_alone = alone; }}),
+                   [this] { return owner.applied(); }, [this](bool alone) { is_alone = alone; }}),
         owner(config, store, view, events,
               {[this](const std::vector<Shard>& shards, const ShardMap& map) {
                  owned = shards, database_ids = map.database_ids;
                },
-               [this] { heartbeat.request(); }}) {
+               [this] { heartbeat.note_applied(); }, [this] { heartbeat.request(); }}) {
     heartbeat.set_wakers(this, this);
   }
   void wake() override { is_woken = true; }
@@ -72,7 +72,7 @@ struct TestNode final : Waker {
     do {
       is_woken = false;
       heartbeat.step(now);
-      owner.step(now);
+      if (!is_owner_stalled) owner.step(now);
     } while (is_woken);
   }
 
@@ -83,7 +83,7 @@ struct TestNode final : Waker {
   Quiet events;
   Heartbeat heartbeat;
   ShardOwner owner;
-  bool is_woken = false, is_alone = false;
+  bool is_woken = false, is_alone = false, is_owner_stalled = false;
   std::vector<Shard> owned;
   std::vector<DatabaseId> database_ids;
   MonoTime lease_valid_until{};
@@ -241,6 +241,25 @@ TEST_F(Cluster, AKilledNodeIsReplacedBeforeTheTimeoutAndAFrozenOneAtIt) {
   pass(1500ms);
   EXPECT_EQ(loads(), (Loads{{1, 60}}));
   EXPECT_LE(node(2).lease_valid_until, clock.time) << "it has stopped by itself";
+}
+
+// Between the answer and the change of its shards it would release jobs with their old times behind the floors of
+// others.
+TEST_F(Cluster, ALeaseIsExtendedWhenTheShardsOfTheMapAreApplied) {
+  add(1), add(2);
+  pass(10s);
+  node(1).is_owner_stalled = true;
+  pass(10s);
+  EXPECT_GT(node(1).lease_valid_until, clock.time) << "the map is the same";
+  add(3);
+  pass(10s);
+  ASSERT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
+  EXPECT_EQ(node(1).owned.size(), 30U);
+  EXPECT_LE(node(1).lease_valid_until, clock.time);
+  node(1).is_owner_stalled = false;
+  step();
+  EXPECT_EQ(node(1).owned.size(), 20U);
+  EXPECT_GT(node(1).lease_valid_until, clock.time) << "before its next heartbeat";
 }
 
 TEST_F(Cluster, WhoComesBackFromALongSilenceIsANewcomer) {

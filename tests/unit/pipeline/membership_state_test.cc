@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(MembershipState, ALeaseHasNoEndUntilOneIsSet) {
-  MembershipState state;
+  MembershipState state(true);
   EXPECT_FALSE(state.is_lease_lost(MonoTime(24h)));
   state.trust_until(MonoTime(2s));
   EXPECT_FALSE(state.is_lease_lost(MonoTime(1999ms)));
@@ -16,31 +16,40 @@ TEST(MembershipState, ALeaseHasNoEndUntilOneIsSet) {
 }
 
 TEST(MembershipState, AnExtensionTellsOnceThatAStageHasStopped) {
-  MembershipState state;
+  MembershipState state(true);
   EXPECT_FALSE(state.trust_until(MonoTime(2s)));
-  EXPECT_FALSE(state.stops_without_lease(MonoTime(1s)));
+  EXPECT_FALSE(state.stops_until_woken(MonoTime(1s)));
   EXPECT_FALSE(state.trust_until(MonoTime(2s))) << "no stage has stopped";
-  EXPECT_TRUE(state.stops_without_lease(MonoTime(3s)));
+  EXPECT_TRUE(state.stops_until_woken(MonoTime(3s)));
   EXPECT_TRUE(state.trust_until(MonoTime(4s)));
   EXPECT_FALSE(state.trust_until(MonoTime(5s)));
 }
 
 TEST(MembershipState, AStageThatOnlyAsksIsNotWoken) {
-  MembershipState state;
+  MembershipState state(true);
   state.trust_until(MonoTime(2s));
   EXPECT_TRUE(state.is_lease_lost(MonoTime(3s)));
   EXPECT_FALSE(state.trust_until(MonoTime(4s)));
 }
 
+TEST(MembershipState, AnEngineThatGoesOnHasLostTheLeaseAllTheSame) {
+  MembershipState state(false);
+  state.trust_until(MonoTime(2s));
+  EXPECT_FALSE(state.is_stopped(MonoTime(3s)));
+  EXPECT_FALSE(state.stops_until_woken(MonoTime(3s)));
+  EXPECT_TRUE(state.is_lease_lost(MonoTime(3s)));
+  EXPECT_FALSE(state.trust_until(MonoTime(4s))) << "no stage has stopped";
+}
+
 TEST(MembershipState, ANewMemberIsNeitherAloneNorListening) {
-  MembershipState state;
+  MembershipState state(true);
   EXPECT_FALSE(state.is_alone());
   EXPECT_FALSE(state.is_listening());
   EXPECT_FALSE(state.is_draining());
 }
 
 TEST(MembershipState, ASettingTellsWhatItWasBefore) {
-  MembershipState state;
+  MembershipState state(true);
   EXPECT_FALSE(state.set_alone(true));
   EXPECT_TRUE(state.set_alone(false));
   EXPECT_FALSE(state.set_listening(true));

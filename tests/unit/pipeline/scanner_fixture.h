@@ -21,6 +21,7 @@ class ScannerTest : public StageFixture {
   };
 
   void SetUp() override {
+    config.handover_time = 0s;
     store.on_scan = [this](std::span<const ScanRange> ranges, const LaneSearch& search) {
       return answer(ranges, search);
     };

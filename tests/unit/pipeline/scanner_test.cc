@@ -74,6 +74,24 @@ TEST_F(ScannerTest, AnAuditFindsAndCountsWhatLiesBeforeTheFloor) {
   EXPECT_EQ(events[Counter::audit_found], 1) << "only what lies there";
 }
 
+// Its previous owner released a claim with the time that the row had before.
+TEST_F(ScannerTest, ASweepFindsAnOldRowThatCameWhileAShardWasGained) {
+  keeps_awake = true;
+  oldest_writer = next_writer = 7;
+  config.sweep_interval = 10s;
+  config.handover_time = 8s;
+  scan_until(kStart + 7s);
+  const JobId released = insert(kStart - 20s);
+  scan_until(kStart + 21s);
+  EXPECT_EQ(found(), std::vector<JobId>{released});
+  table.clear();
+  scan_until(kStart + 31s);
+  insert(kStart - 20s);
+  scan_until(kStart + 52s);
+  EXPECT_EQ(found(), std::vector<JobId>{}) << "the floors of a settled shard hold";
+  EXPECT_EQ(events[Counter::audit_found], 0);
+}
+
 TEST_F(ScannerTest, AnAuditCountsNothingThatASweepWouldHaveFound) {
   keeps_awake = true;
   oldest_writer = 7;

@@ -1,0 +1,36 @@
+#include "pipeline/shard_tenure.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<const std::vector<Shard>> shards(std::vector<Shard> all) {
+  return std::make_shared<const std::vector<Shard>>(std::move(all));
+}
+
+TEST(ShardTenure, AShardSettlesOnceItHasBeenOwnedForTheWholeHandover) {
+  ShardTenure tenure(10s);
+  const auto owned = shards({1, 2});
+  tenure.note(owned, MonoTime(5s));
+  EXPECT_FALSE(tenure.is_settled(1));
+  EXPECT_TRUE(tenure.is_settled(3)) << "of another node";
+  tenure.note(owned, MonoTime(14999ms));
+  EXPECT_FALSE(tenure.is_settled(1));
+  tenure.note(owned, MonoTime(15s));
+  EXPECT_TRUE(tenure.is_settled(1));
+}
+
+TEST(ShardTenure, AShardThatComesBackIsNew) {
+  ShardTenure tenure(10s);
+  tenure.note(shards({1, 2}), MonoTime(0s));
+  tenure.note(shards({2}), MonoTime(20s));
+  tenure.note(shards({1, 2}), MonoTime(30s));
+  EXPECT_FALSE(tenure.is_settled(1));
+  EXPECT_TRUE(tenure.is_settled(2)) << "it was never given up";
+}
+
+}  // namespace
+}  // namespace tocsin
