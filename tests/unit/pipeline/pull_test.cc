@@ -301,6 +301,38 @@ TEST_F(Pull, WhatWasGatheredIsHandedOutWhenTheNextLaneFails) {
   }
 }
 
+class AsyncPull : public Pull {
+ protected:
+  void SetUp() override {
+    config.async_claims = true;
+    Pull::SetUp();
+  }
+};
+
+// After a slow claim the next one waits for the disk.
+TEST_F(AsyncPull, AFailedClaimAfterOneThatWasGatheredDoesNotCountAsSlow) {
+  for (Shard shard = 0; shard < 2; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
+  ask(7, 1, 5);
+  store.on_claim_due = [&, n = 0](auto, auto, auto, auto, auto&) mutable -> Result<std::vector<ClaimedJob>> {
+    if (n++ == 0) return std::vector<ClaimedJob>{claimed(1, 1)};
+    now += config.start_window;
+    return unavailable();
+  };
+  step();
+  step();
+  ASSERT_EQ(answers[7], (std::vector<JobId>{1}));
+  shared().due.end_backlog({{0, 1}, kStart});
+  shared().due.end_backlog({{1, 1}, kStart});
+  std::optional<bool> waits;
+  store.on_claim = [&](auto, auto, const ClaimTicket& ticket) {
+    waits = ticket.is_durable;
+    return std::vector<ClaimedJob>{claimed(2, 3)};
+  };
+  push_due({{2, 3, kStart}});
+  step();
+  EXPECT_EQ(waits, false);
+}
+
 TEST_F(Pull, AConsumerDoesNotWaitLongForMoreThanItHas) {
   for (Shard shard = 0; shard < 20; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
   ask(7, 1, 100);
