@@ -12,7 +12,7 @@ namespace tocsin {
 
 enum class ErrorCode {
   unavailable,  // did not happen: no connection, shutting down, time-out before it took effect, or the server cannot
-                // carry out this write now (Error::field kRefused of ports/row_refusal.h). Retry later.
+                // carry out this write now. Retry later.
   in_doubt,     // may have happened: the request (a write to the database, an HTTP request) was sent and its answer was
                 // lost. Read the state before repeating or reporting.
   conflict,     // did not happen: something else holds what it needs: a lock, a unique key, every connection to a

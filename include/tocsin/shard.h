@@ -13,8 +13,8 @@ using Shard = std::int16_t;
 // Database id: number of a database in its installation; 0: the control database.
 using DatabaseId = int;
 
-inline constexpr int kMaxDatabases = 64;   // each draws sequence numbers in steps of this, so no id is drawn twice. DO
-                                           // NOT CHANGE.
+inline constexpr int kMaxDatabases = 64;   // several draw sequence numbers in steps of this, each with another
+                                           // remainder, so no id is drawn twice. DO NOT CHANGE.
 inline constexpr int kMaxShards = 1024;    // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;  // of an installation whose configuration names no number
 
@@ -22,9 +22,9 @@ inline constexpr int kDefaultShards = 64;  // of an installation whose configura
 // tocsin.shard_of computes the same. DO NOT CHANGE: stored rows sit where this put them.
 Shard shard_of(std::string_view biz_id, int shards);
 
-// The shard that a job_id carries in its low 10 bits.
+// The shard that a job_id carries in its low 10 bits. It may exceed the installation's shards if no job has this id.
 constexpr Shard shard_of(JobId id) { return static_cast<Shard>(id & (kMaxShards - 1)); }
-// `sequence`: drawn from the database, 0 to 2^53 - 1.
+// `sequence`: drawn from the database, 1 to 2^53 - 1.
 constexpr JobId make_job_id(std::int64_t sequence, Shard shard) { return sequence * kMaxShards + shard; }
 
 }  // namespace tocsin

@@ -88,8 +88,11 @@ class JobAdmission {
   enum LoadClass { light, hot, backlog };
   static constexpr std::size_t kClasses = 3, kForms = 3;
 
-  // The forms of claims, one per batch: fire (instant types), lease (pull types), claim (all others).
-  static std::size_t form_of(const BizType& type) { return type.is_instant() ? 0 : type.is_pull() ? 1 : 2; }
+  // The forms of claims, one per batch: fire for instant types, lease for pull types, claim for all others.
+  enum ClaimForm : std::size_t { fire_form, lease_form, claim_form };
+  static ClaimForm form_of(const BizType& type) {
+    return type.is_instant() ? fire_form : type.is_pull() ? lease_form : claim_form;
+  }
 
   // A type that may start something now.
   struct Ready {

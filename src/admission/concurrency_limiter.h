@@ -1,11 +1,13 @@
 // ConcurrencyLimiter: bounds how many claimed jobs an engine holds, in all and of each type, and so its memory. A slot
-// counts one job. JobAdmission takes it before the claim. It is returned when the outcome is written, when the claim
-// did not win the job, or when a consumer or webhook receiver takes the job over (max_running limits those). So the
-// queues between claim and outcome stay bounded even if the database or a handler hangs.
+// counts one job; jobs of instant types take none. JobAdmission takes it before the claim. It is returned when the
+// outcome is written, when the claim did not win the job or was released, or when a consumer or webhook receiver takes
+// the job over (max_running limits those). So the queues between claim and outcome stay bounded even if the database or
+// a handler hangs.
 //
 // Rule: a type may hold 2 * free * free / total slots, and at least one if any is free. Alone it reaches half of all.
-// The more the node is filled, the less a type may take: types that wait together converge to equal parts, and some
-// slots stay free for types that come later (with 4,096 slots and 200 waiting types 170), because none is taken back.
+// The more the node is filled, the less a type may take: types that wait together converge to equal parts as jobs end,
+// because no slot is taken back. Then some stay free for types that come later (with 4,096 slots and 200 waiting types
+// 170).
 //
 // Thread: any.
 #pragma once
@@ -25,7 +27,7 @@ class ConcurrencyLimiter {
   explicit ConcurrencyLimiter(std::size_t total) : total_(total) {}
 
   // `callback` wakes the claimers. It is called after every release, on its thread, outside this object's lock but
-  // perhaps under that of the DueQueue. REQUIRES: set before the first release.
+  // perhaps under that of the DueQueue, so it must not lock that. REQUIRES: set before the first release.
   void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
 
   // Takes up to `want` slots, as far as the rule allows; returns how many. Does not wait.

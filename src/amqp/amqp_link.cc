@@ -117,11 +117,11 @@ Status AmqpLink::read(const amqp_frame_t& frame, std::vector<Verdict>& verdicts)
     }
     case AMQP_CONNECTION_BLOCKED_METHOD: {
       const auto* blocked = static_cast<const amqp_connection_blocked_t*>(decoded);
-      hold_ = "the broker blocks publishers: " + storable(text_of(blocked->reason), 200);
+      blocked_because_ = "the broker blocks publishers: " + storable(text_of(blocked->reason), 200);
       return Unit{};
     }
     case AMQP_CONNECTION_UNBLOCKED_METHOD:
-      hold_.clear();
+      blocked_because_.clear();
       return Unit{};
     default:
       break;

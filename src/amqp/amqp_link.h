@@ -21,7 +21,7 @@ class AmqpLink final : public Link {
   AmqpLink(AmqpServer server, AmqpRoute route) : server_(std::move(server)), route_(std::move(route)) {}
 
   Status open(int wake, std::chrono::milliseconds timeout) override;
-  std::string blocked_because() const override { return hold_; }
+  std::string blocked_because() const override { return blocked_because_; }
   // Waits while the socket takes no data; a peer that acknowledges none for 15 s, or interrupt(), ends that.
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
@@ -50,7 +50,7 @@ class AmqpLink final : public Link {
   std::deque<Sent> sent_;        // in the order of their delivery tags
   std::uint64_t first_tag_ = 1;  // of sent_.front()
   std::string return_reason_;    // of the last basic.return; the next frame says of which message
-  std::string hold_;             // from connection.blocked; empty: the broker takes messages
+  std::string blocked_because_;  // from connection.blocked; empty: the broker takes messages
 };
 
 }  // namespace tocsin

@@ -10,14 +10,16 @@ namespace tocsin {
 
 // The id of a message is its message-id property, or else a digest of its body, exchange, routing key and some
 // properties (timestamp, correlation id, app id, type). It becomes the job's idempotency key. A message whose id, type
-// and biz_id match a job that is live or in history creates none; if its body differs, it is refused. So messages
-// without a message-id that agree in all these fields become one job. Thread: owner only, except interrupt() (any).
+// and biz_id match a job that is live or in history creates none; if it asks for another time, attribute or
+// max_attempts, it is refused. So messages without a message-id whose digests are equal become one job. Thread: owner
+// only, except interrupt() (any).
 class AmqpSource final : public EntrySource {
  public:
   // `prefetch`: how many unsettled messages the broker sends at most, 1 to 10,000.
   AmqpSource(AmqpServer server, std::string queue, std::uint16_t prefetch)
       : server_(std::move(server)), queue_(std::move(queue)), prefetch_(prefetch) {}
 
+  // REQUIRES: the queue exists. Every Error is unavailable.
   Status open() override;
   Result<std::vector<EntryMessage>> receive(std::size_t most, Duration timeout) override;
   // REQUIRES: one entry per message of the last receive(). Consecutive accepted messages are acknowledged together,

@@ -17,7 +17,7 @@ class Router;
 
 struct ApiConfig {
   HttpServerConfig http;
-  Tokens tokens;  // empty: every request is that of an admin. REQUIRES then: is_loopback(http.host) (auth.h)
+  Tokens tokens;  // empty: every admitted request is that of an admin. REQUIRES then: is_loopback(http.host) (auth.h)
   std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON text; over it: 400
   std::string version = "0";                // of the program; shown in GET /openapi.json
   bool has_dashboard = true;                // serve GET / and /assets/
@@ -34,14 +34,16 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // Takes the address: callers can connect, and wait until start(). Error invalid: it is wrong or in use.
+  // Takes the address: callers can connect, and wait until start(). Error invalid: it is wrong, in use, or not
+  // permitted.
   Status bind();
   // Starts the network threads, which answer requests from now on; calls bind() if that was not done. Errors as bind().
   Status start();
   // The port that bind() took. REQUIRES: bound.
   int port() const;
   // Accepts no more connections, waits up to `grace` for requests in flight to be answered, then closes all
-  // connections. Handlers are not called after that. Does nothing without start().
+  // connections. Handlers are not called after that. Does nothing without start(): the destructor gives an address back
+  // that was only bound.
   void stop(std::chrono::milliseconds grace);
 
   // For tests, which call its admit() without a socket.

@@ -13,11 +13,12 @@
 namespace tocsin {
 
 // A job that is due within this time is hinted (Backend::hint): the lookahead of scans (5 s), and a second for the way
-// to the node that owns the shard.
+// to the node that owns the shard. Equal to EngineConfig::hint_window() for the default lookahead.
 inline constexpr Duration kHintWindow = std::chrono::seconds(6);
 
 // A function that takes a call either runs its callback (`work`, `use`), which must answer the call, or refuses the
-// call itself. An exception in a callback is answered 500. Thread: any.
+// call itself. An exception in a callback is answered 500. REQUIRES: called inside guarded(), as handlers are. Thread:
+// any.
 class ApiContext {
  public:
   // REQUIRES: the backend outlives it, and it outlives all calls.
@@ -43,7 +44,7 @@ class ApiContext {
   // The same; an unknown name is refused with 422 and `field`.
   void with_type(const CallPtr& call, const std::string& name, const std::string& field,
                  std::function<void(const BizType&)> use);
-  // The same for lists of jobs, reports and bulk operations, which may be of a removed type: finds removed types, too.
+  // The same, but finds removed types, too: for lists of jobs, reports and bulk operations.
   void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                      std::function<void(const BizType&)> use);
   // Calls `use` with a snapshot that has the types of all `jobs`, whose names the answer shows. Reads the registry

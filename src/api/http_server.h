@@ -60,7 +60,8 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Takes the address: callers can connect, and wait until start(). Error invalid: the address is wrong or in use.
+  // Takes the address: callers can connect, and wait until start(). Error invalid: the address is wrong, in use, or not
+  // permitted.
   Status bind();
   // Starts the network threads, which answer requests from now on; calls bind() if that was not done. Errors as bind().
   Status start();

@@ -12,7 +12,8 @@
 
 namespace tocsin {
 
-// An array whose items may be wrong one by one, such as the jobs of a batch. An item is an object or an array here.
+// An array whose items may be wrong one by one, such as the jobs of a batch. An item is an object or an array here: a
+// mistake in any other fails the whole text.
 struct JsonItems {
   std::string_view list;                    // in: name of the array, a field of the outermost object
   std::map<std::size_t, Problem> problems;  // out: the first mistake inside an item, by the item's index
@@ -20,15 +21,15 @@ struct JsonItems {
 
 // Parses `text` into `root`. Returns nullopt, or the first mistake: status 400, with the path of the field. After a
 // mistake `root` is incomplete. Mistakes: text that is not JSON in UTF-8, or is followed by other text; a field given
-// twice; nesting over kMaxJsonDepth; more than kMaxJsonValues values; a number beyond a double or of over 400
-// characters; NUL characters and lone surrogates. Thread: any.
+// twice; nesting over kMaxJsonDepth; more than kMaxJsonValues values; a number outside the range of a double or of over
+// 400 characters; NUL characters and lone surrogates. Thread: any.
 //
 // `verbatim`: name of a field; empty: none. Its value, at any depth, becomes a string that holds the value as compact
 // JSON, in which the numbers stay as the caller wrote them (doubles would change them). Numbers that would take over 64
 // KiB when written in full are a mistake there.
 //
 // With `items`, a mistake inside an item goes to items->problems, and the value of that item must not be used. Text
-// that is not JSON and too many values still fail the whole text.
+// that is not JSON, nesting over 1,000 levels and too many values still fail the whole text.
 //
 // The parser refuses an exponent beyond an int as if it were no JSON. Then the exponents of over four digits are
 // shortened to 9999, which is out of range as well, and the text is parsed again, so that the mistake names its field.

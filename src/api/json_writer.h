@@ -8,7 +8,7 @@
 
 namespace tocsin {
 
-// `text` quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so the result is always JSON.
+// Appends `text`, quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so the result is always JSON.
 void append_json_string(std::string& out, std::string_view text);
 
 // Appends to `out` and adds the commas. The caller must balance begin and end, and give every value of an object its

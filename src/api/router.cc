@@ -126,8 +126,8 @@ std::optional<std::vector<std::string>> Router::match(std::size_t route, const s
 Admission Router::admit(const HttpRequest& head) {
   auto target = target_from_text(head.target);
   if (!target) return refused({400, "The path or query is not properly percent-encoded UTF-8."});
-  if (!target->malformed.empty())
-    return refused({400, "The value is not properly percent-encoded UTF-8 without NUL.", target->malformed});
+  if (target->malformed)
+    return refused({400, "The value is not properly percent-encoded UTF-8 without NUL.", *target->malformed});
   std::vector<std::string> other_methods;
   bool is_fixed_path = false;
   for (std::size_t i = 0; i < routes_.size(); ++i) {

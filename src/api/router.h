@@ -47,19 +47,19 @@ struct Reply {
   std::string schema;  // a name of openapi_schemas(); empty: no JSON
 };
 
-// `operation_id`, `tag`, `summary` and what has a schema are for the API description.
+// For the API description only: tag, summary, replies, errors, and the schemas and descriptions of `query`.
 struct Route {
-  std::string method;
-  std::string path;  // "/v1/jobs/{job_id}"
+  std::string method;  // "GET" serves HEAD, too
+  std::string path;    // "/v1/jobs/{job_id}"
   Access access = Access::manage;
   Audit audit = Audit::none;
-  std::string operation_id;
+  std::string operation_id;  // also the action in the audit log
   std::string tag;
   std::string summary;
-  std::vector<Parameter> query = {};
-  std::string request = {};  // name of the schema of its body; empty: no body, or an empty object
+  std::vector<Parameter> query = {};  // the router refuses all others
+  std::string request = {};           // name of the schema of its body; empty: no body, or an empty object
   bool is_body_optional = false;
-  std::size_t body_limit = 16384;  // bytes
+  std::size_t body_limit = 16384;  // bytes; without `request` 1 KiB
   std::vector<Reply> replies = {};
   std::vector<int> errors = {};                                 // statuses beside 400, 401, 403, 413 and 415
   std::optional<std::chrono::milliseconds> reply_timeout = {};  // instead of HttpLimits::reply_time, for long polls
@@ -67,9 +67,10 @@ struct Route {
   std::function<void(const CallPtr&)> handler = {};
 };
 
-// Finds the route of a request, checks caller, query and body, and runs the handler. Refuses with 400 (path, query or
-// body), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (the body is no JSON).
-// Thread: const after construction; admit any.
+// Finds the route of a request, checks the caller, the names of the query's parameters (each once at most) and the type
+// of the body, and runs the handler, which checks the values. Refuses with 400 (path, query, or a body where none
+// belongs), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (Content-Type is not JSON). Thread:
+// const after construction; admit any.
 class Router : public HttpApp {
  public:
   // Called before an audited route answers with a status below 300, on the thread that answers, unless

@@ -22,10 +22,11 @@ class SharedAnswers {
   // `now`: for tests.
   explicit SharedAnswers(std::function<SteadyTime()> now = std::chrono::steady_clock::now);
 
-  // Returns a handler that calls `handler` only if the last answer for this target is too old for the caller, and once
-  // for all calls that wait, of which each gets this answer. Answers other than 200 and those of over 512 KiB are not
-  // kept; of the others 128 at most, over all handlers. The handler may outlive this object. REQUIRES: the answer
-  // depends on nothing but the target and Call::may_manage.
+  // Returns a handler that calls `handler` only if the last answer for this target and may_manage is too old for the
+  // caller, and once for all calls that wait, of which each gets this answer. Answers other than 200 and those of over
+  // 512 KiB are not kept. At most 128 entries are kept or awaited, over all handlers; the oldest kept one goes first,
+  // and while all are awaited further targets share nothing. The returned handler may outlive this object. REQUIRES:
+  // the answer depends on nothing but the target and Call::may_manage.
   Handler share(Handler handler) const;
 
  private:

@@ -65,7 +65,7 @@ std::optional<Target> target_from_text(std::string_view text) {
     if (!name) return false;
     if (value)
       target.query.emplace_back(std::move(*name), std::move(*value));
-    else if (target.malformed.empty())
+    else if (!target.malformed)
       target.malformed = std::move(*name);
     return true;
   };

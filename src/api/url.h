@@ -12,8 +12,9 @@ namespace tocsin {
 struct Target {
   std::vector<std::string> path;                           // segments, decoded; "/" has none
   std::vector<std::pair<std::string, std::string>> query;  // in order, decoded; '+' is a space
-  // Name of the first parameter whose value is malformed: a wrong percent-encoding, no UTF-8, or a NUL. Empty: none.
-  std::string malformed;
+  // Name of the first parameter whose value is malformed: a wrong percent-encoding, not UTF-8, or a NUL. Such
+  // parameters are not in `query`. nullopt: none.
+  std::optional<std::string> malformed;
 };
 
 // nullopt: no '/' at the start, or the path or the name of a parameter is malformed.
@@ -21,6 +22,6 @@ std::optional<Target> target_from_text(std::string_view text);
 
 // RFC 4648 base64url without padding, for opaque cursors.
 std::string base64url(std::string_view bytes);
-std::optional<std::string> base64url_decoded(std::string_view text);  // nullopt: it has another character
+std::optional<std::string> base64url_decoded(std::string_view text);  // nullopt: a character outside the alphabet
 
 }  // namespace tocsin

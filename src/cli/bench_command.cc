@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "base/progress.h"
 #include "cli/command.h"
 #include "cli/duration.h"
 #include "cli/pause.h"
 #include "cli/print.h"
-#include "cli/progress.h"
 
 namespace tocsin {
 namespace {
@@ -37,8 +37,7 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// Creates the jobs of one run over several connections.
-// Thread: work() runs on every lane, the rest on the owner.
+// Creates the jobs of one run over several connections. Thread: work() runs on every lane, the rest on the owner.
 class Creator {
  public:
   Creator(const BenchOptions& options, std::string run)

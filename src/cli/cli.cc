@@ -3,9 +3,9 @@
 #include <csignal>
 #include <iostream>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
-#include "cli/text.h"
 #include "tocsin/version.h"
 
 namespace tocsin {

@@ -9,9 +9,9 @@
 #include <ostream>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/duration.h"
 #include "cli/table.h"
-#include "cli/text.h"
 
 namespace tocsin {
 namespace {

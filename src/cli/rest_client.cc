@@ -7,10 +7,10 @@
 #include <cctype>
 #include <cstdio>
 
+#include "base/text.h"
 #include "cli/config_file.h"
 #include "cli/pause.h"
 #include "cli/raw_json.h"
-#include "cli/text.h"
 
 namespace tocsin {
 namespace {

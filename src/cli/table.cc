@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "base/assert.h"
-#include "cli/text.h"
+#include "base/text.h"
 
 namespace tocsin {
 namespace {

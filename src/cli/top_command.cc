@@ -7,12 +7,12 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/duration.h"
 #include "cli/pause.h"
 #include "cli/print.h"
 #include "cli/table.h"
-#include "cli/text.h"
 
 namespace tocsin {
 namespace {

@@ -1,4 +1,5 @@
-// What the producer (KafkaLink) and the consumer (KafkaSource) share: configuration, client, errors of librdkafka.
+// What the producer (KafkaLink), the consumer (KafkaSource) and the check of settings (kafka.cc) share: configuration,
+// client, errors of librdkafka.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -21,7 +22,7 @@ using KafkaProperties = std::vector<std::pair<std::string, std::string>>;
 // (Settings::end()). The first property is bootstrap.servers.
 KafkaProperties read_kafka_cluster(Settings& settings);
 
-// Owns an object of librdkafka.
+// Deleter of KafkaPtr, which owns an object of librdkafka.
 struct KafkaDestroy {
   void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
   void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
@@ -32,13 +33,14 @@ struct KafkaDestroy {
 template <class T>
 using KafkaPtr = std::unique_ptr<T, KafkaDestroy>;
 
-// Error invalid: a property is wrong. The library's own log lines are discarded; failures come as errors of its calls.
+// Error invalid: a property is wrong. The library's own log lines are discarded; failures come as results of its calls
+// and through the callbacks that the caller sets.
 Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& properties);
 // Error invalid: the configuration is refused.
 Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
 
-// Asks the cluster for the topic, and waits for its answer. Error unavailable: none comes within `timeout`, or there is
-// no such topic.
+// Asks the cluster for the topic, and waits for its answer. Error unavailable: none comes within `timeout`, or it
+// reports an error for the topic (unknown, not authorised).
 Status check_kafka_topic(rd_kafka_t* client, const std::string& topic, std::chrono::milliseconds timeout);
 
 // An Error unavailable with the library's text for `code`, and `more` in parentheses.

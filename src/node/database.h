@@ -35,7 +35,7 @@ struct DatabaseConfig {
   SessionConfig session;     // of all but the engine's sessions
   DatabaseEngineConfig engine;
   int shards = 0;                          // of the installation
-  int db_pool = 4;                         // threads of post(), each with a connection
+  int db_pool = 4;                         // threads of post()
   std::map<std::string, int> retain_days;  // days for which history is kept, by final status
   NodeId node_id = 0;                      // of this node
 };

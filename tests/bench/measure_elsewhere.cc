@@ -1,9 +1,9 @@
 // How late jobs are that come to the right place by a detour: accepted by a node that does not own their shard, or
 // created by SQL in a database where it does not live.
+#include "base/progress.h"
 #include "bench/measurements.h"
 #include "bench/workloads.h"
 #include "cli/pause.h"
-#include "cli/progress.h"
 
 namespace tocsin::bench {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <numeric>
 
+#include "base/progress.h"
 #include "bench/by_hand.h"
 #include "bench/lanes.h"
 #include "bench/measurements.h"
 #include "bench/subject.h"
 #include "bench/workloads.h"
-#include "cli/progress.h"
 #include "postgres/text.h"
 #include "support/server.h"
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/progress.h"
 #include "bench/beside.h"
 #include "bench/http_load.h"
 #include "bench/measurements.h"
@@ -12,7 +13,6 @@
 #include "bench/report_reads.h"
 #include "bench/report_year.h"
 #include "bench/workloads.h"
-#include "cli/progress.h"
 
 namespace tocsin::bench {
 namespace {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
+#include "base/progress.h"
 #include "bench/measurements.h"
 #include "bench/stage_times.h"
 #include "bench/subject.h"
 #include "cli/pause.h"
-#include "cli/progress.h"
 #include "postgres/text.h"
 
 namespace tocsin::bench {

@@ -7,9 +7,9 @@
 #include <pqxx/pqxx>
 #include <vector>
 
+#include "base/progress.h"
 #include "bench/jobs.h"
 #include "bench/lanes.h"
-#include "cli/progress.h"
 #include "support/server.h"
 
 namespace tocsin::bench {

@@ -5,7 +5,7 @@
 #include <pqxx/pqxx>
 #include <vector>
 
-#include "cli/progress.h"
+#include "base/progress.h"
 #include "support/server.h"
 
 namespace tocsin::bench {

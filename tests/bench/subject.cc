@@ -1,7 +1,7 @@
 #include "bench/subject.h"
 
+#include "base/progress.h"
 #include "cli/pause.h"
-#include "cli/progress.h"
 #include "postgres/text.h"
 #include "support/server.h"
 

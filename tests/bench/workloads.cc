@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "cli/progress.h"
+#include "base/progress.h"
 
 namespace tocsin::bench {
 namespace {

@@ -7,11 +7,11 @@
 #include <random>
 #include <set>
 
+#include "base/progress.h"
 #include "cli/cli.h"
 #include "cli/config_file.h"
 #include "cli/duration.h"
 #include "cli/pause.h"
-#include "cli/progress.h"
 #include "replay/day_counts.h"
 #include "replay/judge.h"
 #include "replay/own_node.h"

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <unordered_map>
 
+#include "base/progress.h"
 #include "cli/pause.h"
-#include "cli/progress.h"
 
 namespace tocsin::replay {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/progress.h"
+#include "base/progress.h"
 #include "cli/table.h"
 #include "scaling/scaled_node.h"
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "cli/progress.h"
+#include "base/progress.h"
 
 namespace tocsin {
 

@@ -1,4 +1,4 @@
-// What starts next when types, endpoints and kinds of handlers compete.
+// What starts next when types, endpoints and forms of claims compete.
 #include "admission/admission.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST_F(AdmissionTest, ThePriorityClaimerIsSoonFreeBesideManyLightTypes) {
   EXPECT_EQ(batch.jobs[0].type_id, 5000);
 }
 
-TEST_F(AdmissionTest, EveryTypeOfAKindIsServedOnceBeforeAnyIsServedAgain) {
+TEST_F(AdmissionTest, EveryTypeOfAFormIsServedOnceBeforeAnyIsServedAgain) {
   std::vector<BizType> types;
   for (TypeId type = 1; type <= 1200; ++type) types.push_back(biz_type(type, "noop"));
   catalog = TypeCatalog(types);

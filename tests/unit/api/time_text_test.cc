@@ -105,6 +105,8 @@ TEST(Url, RefusesBrokenEncodings) {
     ASSERT_TRUE(target) << text;
     EXPECT_EQ(target->malformed, "a") << text;
   }
+  EXPECT_EQ(target_from_text("/?=%zz")->malformed, "") << "the name is empty";
+  EXPECT_FALSE(target_from_text("/?=z")->malformed);
 }
 
 TEST(Url, Base64UrlReturnsWhatWentIn) {

@@ -17,8 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A broker in memory: says what the test tells it to.
-// Thread: any.
+// A broker in memory: says what the test tells it to. Thread: any.
 struct FakeBroker {
   std::mutex mutex;
   std::vector<std::pair<std::uint64_t, std::string>> sent;  // ticket, id; of the current connection
@@ -27,7 +26,7 @@ struct FakeBroker {
   bool is_down = false, is_cut = false, confirms_at_once = true;
   int connects = 0;
   std::chrono::milliseconds time_to_connect{0};
-  std::string hold;
+  std::string blocked_because;
   std::string trouble;
 
   std::size_t waiting() {
@@ -51,7 +50,7 @@ class FakeLink final : public Link {
   }
   std::string blocked_because() const override {
     std::lock_guard lock(broker_.mutex);
-    return broker_.hold;
+    return broker_.blocked_because;
   }
   std::string trouble() const override {
     std::lock_guard lock(broker_.mutex);
@@ -192,7 +191,7 @@ TEST_F(PublisherTest, ALostConnectionFailsWhatIsOnItsWayAndIsMadeAgain) {
 }
 
 TEST_F(PublisherTest, ABrokerThatTakesNothingIsTheReason) {
-  broker_.hold = "low on memory";
+  broker_.blocked_because = "low on memory";
   publish("a");
   EXPECT_TRUE(has("a", Kind::retry, "low on memory"));
   EXPECT_TRUE(broker_.seen.empty());

@@ -10,8 +10,8 @@
 #include "api/job_json.h"
 #include "api/openapi.h"
 #include "api/page.h"
+#include "base/text.h"
 #include "cli/command.h"
-#include "cli/text.h"
 
 namespace tocsin {
 namespace {

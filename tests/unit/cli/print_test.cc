@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/text.h"
+#include "base/text.h"
 
 namespace tocsin {
 namespace {

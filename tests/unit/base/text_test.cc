@@ -1,5 +1,5 @@
 // Durations, safe text and tables.
-#include "cli/text.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 

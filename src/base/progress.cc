@@ -1,4 +1,4 @@
-#include "cli/progress.h"
+#include "base/progress.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "cli/text.h"
+#include "base/text.h"
 
 namespace tocsin {
 namespace {
