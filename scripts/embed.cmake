@@ -1,6 +1,7 @@
-# Writes OUT, a C++ file that holds SQL files as string constants.
+# Writes OUT, a C++ file that holds other files as string constants.
 #   KIND=migrations  the files of FOLDER in the order of their numbers, as tocsin::migrations()
 #   KIND=statements  the files of FOLDER and of its folder parts, sorted by name, as tocsin::sql::files()
+#   KIND=schemas     the file openapi_schemas.json of FOLDER, as tocsin::openapi_schemas()
 
 # String literals may not be longer than 64 KiB in one piece: sets OUT_VAR to adjacent pieces.
 function(literal_of file out_var)
@@ -28,6 +29,9 @@ if(KIND STREQUAL migrations)
     string(APPEND code "      {${version}, \"${name}\", ${literal}},\n")
   endforeach()
   string(APPEND code "  };\n  return all;\n}\n\n}  // namespace tocsin\n")
+elseif(KIND STREQUAL schemas)
+  literal_of(${FOLDER}/openapi_schemas.json literal)
+  string(APPEND code "#include \"api/openapi.h\"\n\nnamespace tocsin {\n\nstd::string_view openapi_schemas() {\n  return ${literal};\n}\n\n}  // namespace tocsin\n")
 else()
   file(GLOB_RECURSE files RELATIVE ${FOLDER} ${FOLDER}/*.sql)
   string(REGEX REPLACE "\\.sql" "" names "${files}")

@@ -115,7 +115,7 @@ std::string openapi_text(const std::vector<Route>& routes, std::string_view vers
   write_paths(out, routes);
   out.key("components").begin_object();
   out.key("securitySchemes").raw(R"({"bearer":{"type":"http","scheme":"bearer"}})");
-  out.key("schemas").begin_object().members(openapi_schemas()).end_object().end_object().end_object();
+  out.key("schemas").raw(openapi_schemas()).end_object().end_object();
   return text;
 }
 

@@ -14,7 +14,8 @@ namespace tocsin {
 // job_id, bulk_id or name, the only ones that openapi.cc describes.
 std::string openapi_text(const std::vector<Route>& routes, std::string_view version);
 
-// The schemas that routes name (Route::request, Reply::schema), as members of one JSON object without its braces.
+// openapi_schemas.json: the schemas of request and answer bodies that routes name (Route::request, Reply::schema). A
+// test compares them with what the code writes.
 std::string_view openapi_schemas();
 
 }  // namespace tocsin
