@@ -156,16 +156,21 @@ void FakeDatabase::find_lanes(const LaneSearch& search, ScanReply& reply) const 
     reply.walked = walked;
 }
 
-ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const {
+std::int64_t FakeDatabase::transaction_number(WallTime now) {
+  const std::int64_t by_clock = now.time_since_epoch().count();
+  number_shift_ = std::max(number_shift_, last_number_ - by_clock);
+  return last_number_ = by_clock + number_shift_;
+}
+
+ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) {
   ScanReply reply;
   find_lanes(search, reply);
   reply.db_now = now;
   reply.connection = generation_;
-  // Transactions are numbered by the microsecond in which they begin, and any of the last while may still be open.
   reply.began = now;
-  reply.next_writer = now.time_since_epoch().count();
-  const WallTime oldest = writers_.empty() ? now : *writers_.begin();
-  reply.oldest_writer = std::min(oldest, now - writer_lag).time_since_epoch().count();
+  reply.next_writer = transaction_number(now);
+  const std::int64_t oldest = writers_.empty() ? reply.next_writer : *writers_.begin();
+  reply.oldest_writer = std::min(oldest, reply.next_writer - writer_lag.count());  // one of the last while may be open
   for (const ScanRange& range : ranges) {
     auto& rows = reply.rows.emplace_back();
     for (auto it = due_.upper_bound({range.lane, range.after, range.after_id}); it != due_.end(); ++it) {

@@ -82,14 +82,15 @@ class FakeDatabase {
   // its clock before it opens its Writer breaks the contract of ScanReply.
   class Writer {
    public:
-    Writer(FakeDatabase& database, WallTime began) : open_(database.writers_), at_(open_.insert(began)) {}
+    Writer(FakeDatabase& database, WallTime began)
+        : open_(database.writers_), at_(open_.insert(database.transaction_number(began))) {}
     ~Writer() { open_.erase(at_); }
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
 
    private:
-    std::multiset<WallTime>& open_;
-    std::multiset<WallTime>::iterator at_;
+    std::multiset<std::int64_t>& open_;
+    std::multiset<std::int64_t>::iterator at_;
   };
 
   class Transaction;  // support/fake_transaction.h
@@ -134,7 +135,7 @@ class FakeDatabase {
   void begin_ids_anew();
   void begin_ids_at(std::int64_t sequence) { last_sequence_ = sequence; }  // those of several databases never meet
   // JobStore
-  ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) const;
+  ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now);
   std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
                                 const ClaimTicket& ticket, WallTime now);
   std::vector<ClaimedJob> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
@@ -234,7 +235,10 @@ class FakeDatabase {
   std::map<JobId, Row> live_;
   std::map<JobId, Row> history_;
   std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
-  std::multiset<WallTime> writers_;
+  std::multiset<std::int64_t> writers_;  // the numbers of open transactions
+  // Transactions are numbered by the microsecond in which they begin. A clock that is set back makes no number smaller.
+  std::int64_t transaction_number(WallTime now);
+  std::int64_t last_number_ = 0, number_shift_ = 0;
   std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_, refused_;
   std::set<JobId> held_jobs_;  // by open transactions, as these
