@@ -145,7 +145,7 @@ void AmqpLink::settle(std::uint64_t tag, bool is_multiple, const std::string& re
     Sent& sent = sent_[i];
     if (sent.is_settled) continue;
     sent.is_settled = true;
-    verdicts.push_back({sent.ticket, sent.refusal.empty() ? refusal : std::move(sent.refusal)});
+    verdicts.push_back({sent.ticket, sent.refusal.empty() ? refusal : sent.refusal});
   }
   while (!sent_.empty() && sent_.front().is_settled) {
     sent_.pop_front();

@@ -11,13 +11,12 @@
 namespace tocsin {
 namespace {
 
-constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 
 // "tocsin job create", as far as the arguments got.
 std::string full_name(const CLI::App* command) {
-  const std::string name = command->get_name();
+  const std::string& name = command->get_name();
   return command->get_parent() ? full_name(command->get_parent()) + " " + name : name;
 }
 

@@ -146,7 +146,7 @@ void apply_settings(CLI::App& command, const Environment& environment) {
     if (const auto value = environment(variable_of(name)))
       give(*option, name == "database" ? split_databases(*value) : std::vector{*value}, variable_of(name));
     else if (const auto line = file.find(name); line != file.end())
-      give(*option, line->second, path + ": '" + name + "'");
+      give(*option, line->second, std::string(path).append(": '").append(name).append("'"));
   }
 }
 

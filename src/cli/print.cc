@@ -218,6 +218,7 @@ void print_objects(std::ostream& out, const Json& items, std::size_t width) {
   Table table(std::move(columns));
   for (const Json& item : items) {
     std::vector<std::string> cells;
+    cells.reserve(keys.size());
     for (const std::string& key : keys) cells.push_back(object_cell(item, key));
     table.add(std::move(cells));
   }
