@@ -235,7 +235,7 @@ class FakeDatabase {
   std::map<JobId, Row> live_;
   std::map<JobId, Row> history_;
   std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
-  std::multiset<std::int64_t> writers_;  // the numbers of open transactions
+  std::multiset<std::int64_t> writers_;              // the numbers of open transactions
   // Transactions are numbered by the microsecond in which they begin. A clock that is set back makes no number smaller.
   std::int64_t transaction_number(WallTime now);
   std::int64_t last_number_ = 0, number_shift_ = 0;
