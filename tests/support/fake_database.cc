@@ -156,12 +156,6 @@ void FakeDatabase::find_lanes(const LaneSearch& search, ScanReply& reply) const 
     reply.walked = walked;
 }
 
-std::int64_t FakeDatabase::transaction_number(WallTime now) {
-  const std::int64_t by_clock = now.time_since_epoch().count();
-  number_shift_ = std::max(number_shift_, last_number_ - by_clock);
-  return last_number_ = by_clock + number_shift_;
-}
-
 ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) {
   ScanReply reply;
   find_lanes(search, reply);

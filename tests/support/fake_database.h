@@ -237,7 +237,11 @@ class FakeDatabase {
   std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
   std::multiset<std::int64_t> writers_;              // the numbers of open transactions
   // Transactions are numbered by the microsecond in which they begin. A clock that is set back makes no number smaller.
-  std::int64_t transaction_number(WallTime now);
+  std::int64_t transaction_number(WallTime now) {
+    const std::int64_t by_clock = now.time_since_epoch().count();
+    number_shift_ = std::max(number_shift_, last_number_ - by_clock);
+    return last_number_ = by_clock + number_shift_;
+  }
   std::int64_t last_number_ = 0, number_shift_ = 0;
   std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_, refused_;
