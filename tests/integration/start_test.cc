@@ -123,7 +123,7 @@ TEST_F(Start, FailsOnAServerThatDoesNotWriteToItsDiskAndOnAStandby) {
   server.start();
   expect_refusal(refused(), {"fsync = off", "lose acknowledged jobs"});
   execute(server.url(), "ALTER SYSTEM RESET fsync");
-  execute(server.url(), "COPY (SELECT 1) TO PROGRAM 'touch standby.signal'");
+  execute(server.url(), "COPY (SELECT 1) TO PROGRAM 'cat > standby.signal'");
   server.crash();
   server.start();
   expect_refusal(refused(), {"standby", "primary"});
