@@ -188,7 +188,7 @@ TEST(Databases, AStandbyIsRefusedByMigrateAndPickedUpWhenItIsPromoted) {
   PrivateCluster a, b;
   const Urls urls{"a=" + a.url(), "b=" + b.url()};
   ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
-  execute(b.url(), "COPY (SELECT 1) TO PROGRAM 'touch standby.signal'");
+  execute(b.url(), "COPY (SELECT 1) TO PROGRAM 'cat > standby.signal'");
   b.crash();
   b.start();
   expect_refusal(migrate(urls), {"standby"});
