@@ -65,7 +65,17 @@ MonoTime Heartbeat::step(MonoTime now) {
 void Heartbeat::extend_lease() {
   if (!lease_end_) return;
   const auto applied = hooks_.applied();
-  if (applied && applied->map == view_.get()->map) hooks_.lease_valid_until(*std::exchange(lease_end_, {}));
+  if (applied && keeps_all(applied->map, view_.get()->map)) hooks_.lease_valid_until(*std::exchange(lease_end_, {}));
+}
+
+bool Heartbeat::keeps_all(const ShardMap& before, const ShardMap& after) const {
+  for (std::size_t i = 0; i < before.owners.size(); ++i) {
+    const auto shard = static_cast<Shard>(i);
+    if (before.owners[i] != config_.id) continue;
+    if (i >= after.owners.size() || after.owners[i] != config_.id) return false;
+    if (after.database_of(shard) != before.database_of(shard)) return false;
+  }
+  return true;
 }
 
 ClusterView Heartbeat::take(BeatReply reply) {

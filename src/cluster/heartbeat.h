@@ -25,8 +25,9 @@ class Heartbeat final : public Stage {
   struct Hooks {
     // Returns how long ago this node scanned each database that it was started with; the heartbeat reports it.
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
-    // Called with the end of this node's membership lease: no other node takes its shards before. Called after the
-    // answer that extends it or, if the answer brings a new shard map, after that map is applied.
+    // Called with the end of this node's membership lease: until then the shards that this node works with are its own,
+    // unless a map that it has not read yet gives them to others. Called after the answer that extends it or, if the
+    // answer's map takes shards from this node, after that map is applied.
     std::function<void(MonoTime)> lease_valid_until;
     // Returns the view whose shard map this node works with; null: none yet.
     std::function<std::shared_ptr<const ClusterView>()> applied;
@@ -45,7 +46,7 @@ class Heartbeat final : public Stage {
 
   // Makes the next heartbeat due now, because members or the map may have changed.
   void request();
-  // The shard owner has applied another map: wakes the stage, which may extend the lease now.
+  // The shard owner has applied a view: wakes the stage, which may extend the lease now.
   void note_applied();
   // Reports this node as draining from now on, so that the next shard maps give its shards to others. Not undone.
   void drain();
@@ -66,9 +67,10 @@ class Heartbeat final : public Stage {
     std::map<DatabaseId, SeenReach> reach;
   };
 
-  // Tells the end of the lease if it is new and the map of the latest view is applied. Before that this node works with
-  // shards that may have other owners by now.
+  // Tells the end of the lease if it is new and this node works with no shard that it does not own by the latest map.
   void extend_lease();
+  // Whether this node owns in map `after` all that it owned in `before`, in the same databases.
+  bool keeps_all(const ShardMap& before, const ShardMap& after) const;
   // Makes the next view from a reply, and updates seen_. May make next_ earlier.
   ClusterView take(BeatReply reply);
   // The databases that a member does not reach steadily; updates `seen`, its Seen::reach.

@@ -253,12 +253,11 @@ bool Database::change(ChangeItem item, bool is_retry) {
 void Database::hint(const Candidate& job) {
   const auto now = shared().db_clock.at_least(clock_.now());
   if (now && job.fire_at >= *now + shared().config.hint_window()) return;
-  // After the lease another node may own the shard. A notification reaches this node, too.
-  if (engine_.owns(shard_of(job.job_id)) && !shared().membership.is_lease_lost(clock_.now())) {
-    engine_.engine().hint(job);
-  } else {
-    hints_.push(job);
-  }
+  // After the lease another node may own the shard, and this node, too, if its engine goes on without one.
+  const MonoTime at = clock_.now();
+  const bool is_mine = engine_.owns(shard_of(job.job_id));
+  if (is_mine && !shared().membership.is_stopped(at)) engine_.engine().hint(job);
+  if (!is_mine || shared().membership.is_lease_lost(at)) hints_.push(job);
 }
 
 }  // namespace tocsin

@@ -20,8 +20,7 @@ class Membership {
   struct Hooks {
     // Returns how long ago this node last scanned each of its databases; the heartbeat reports it.
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
-    // The end of this node's membership lease, after each answered heartbeat and the shards that it brought: no other
-    // node takes its shards before.
+    // The end of this node's membership lease, after each answered heartbeat and the loss of shards that it brought.
     std::function<void(MonoTime)> lease_valid_until;
     // Whether this is the sole live member, after each answered heartbeat.
     std::function<void(bool)> alone;

@@ -17,8 +17,8 @@ struct EngineConfig {
   Duration sweep_interval = std::chrono::seconds(30);     // a lane is read this often from its floor (LaneCursor)
   Duration audit_interval = std::chrono::minutes(5);      // a lane is read this often from the beginning of time
   Duration late_commit_margin = std::chrono::seconds(5);  // how far the low-water mark stays behind now
-  // How long the previous owner of a gained shard may still write there: until its membership lease ends, and then the
-  // longest of its statements. At least the heartbeat time-out.
+  // How long the previous owner of a gained shard may still write there, as a rule: until its membership lease ends,
+  // and then a statement. Twice the heartbeat time-out. What it writes later is found by the audit.
   Duration handover_time = std::chrono::seconds(10);
   Duration tick = std::chrono::microseconds(500);          // of the time wheel
   Duration retry_pause = std::chrono::milliseconds(200);   // after a store error

@@ -31,7 +31,8 @@ class ShardTenure {
     std::erase_if(since_, [this](const auto& entry) { return !std::ranges::binary_search(*owned_, entry.first); });
     for (const Shard shard : *owned_) since_.try_emplace(shard, now);
   }
-  // A shard that the node does not own is settled.
+  // A shard that the node does not own is settled: of it only lanes of pull types are read, and their releases are due
+  // at the time of the release.
   bool is_settled(Shard shard) const {
     const auto since = since_.find(shard);
     return since == since_.end() || now_ - since->second >= handover_;

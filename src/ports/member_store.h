@@ -48,7 +48,6 @@ struct ShardMap {
   bool is_all_in_control() const {
     return std::ranges::all_of(database_ids, [](DatabaseId database_id) { return database_id == 0; });
   }
-  bool operator==(const ShardMap&) const = default;
 };
 
 // What a node reports with a heartbeat; see Member.

@@ -260,6 +260,15 @@ TEST_F(Cluster, ALeaseIsExtendedWhenTheShardsOfTheMapAreApplied) {
   step();
   EXPECT_EQ(node(1).owned.size(), 20U);
   EXPECT_GT(node(1).lease_valid_until, clock.time) << "before its next heartbeat";
+  node(1).is_owner_stalled = true;
+  kill(2), kill(3);
+  pass(10s);
+  ASSERT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}})) << "its owner proposes nothing";
+  add(4);
+  pass(20s);
+  ASSERT_EQ(loads(), (Loads{{1, 30}, {4, 30}}));
+  ASSERT_EQ(node(1).owned.size(), 20U);
+  EXPECT_GT(node(1).lease_valid_until, clock.time) << "all shards that it works with are its own";
 }
 
 TEST_F(Cluster, WhoComesBackFromALongSilenceIsANewcomer) {
