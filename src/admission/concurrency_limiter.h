@@ -5,9 +5,9 @@
 // a handler hangs.
 //
 // Rule: a type may hold 2 * free * free / total slots, and at least one if any is free. Alone it reaches half of all.
-// The more the node is filled, the less a type may take: types that wait together converge to equal parts as jobs end,
-// because no slot is taken back. Then some stay free for types that come later (with 4,096 slots and 200 waiting types
-// 170).
+// The more the node is filled, the less a type may take: as jobs end, types that wait together converge to equal
+// parts, and some slots stay free for types that come later (with 4,096 slots and 200 waiting types 170). No slot is
+// taken back before.
 //
 // Thread: any.
 #pragma once

@@ -1,8 +1,8 @@
 // TurnOrder: which type is served next. Types take turns in the order of their ids, beginning after the one served
 // last. JobAdmission has one per load class and form of a claim (fire, lease, claim).
 //
-// Guarantee: of n types that have work, each is served within n servings. Thread: owner only (JobAdmission uses it
-// under the lock of the DueQueue).
+// Guarantee: of n types that have work, each is served within n servings.
+// Thread: owner only (JobAdmission uses it under the lock of the DueQueue).
 #pragma once
 
 #include <algorithm>

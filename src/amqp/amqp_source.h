@@ -11,8 +11,8 @@ namespace tocsin {
 // The id of a message is its message-id property, or else a digest of its body, exchange, routing key and some
 // properties (timestamp, correlation id, app id, type). It becomes the job's idempotency key. A message whose id, type
 // and biz_id match a job that is live or in history creates none; if it asks for another time, attribute or
-// max_attempts, it is refused. So messages without a message-id whose digests are equal become one job. Thread: owner
-// only, except interrupt() (any).
+// max_attempts, it is refused. So messages without a message-id whose digests are equal become one job.
+// Thread: owner only, except interrupt() (any).
 class AmqpSource final : public EntrySource {
  public:
   // `prefetch`: how many unsettled messages the broker sends at most, 1 to 10,000.

@@ -17,8 +17,8 @@ namespace tocsin {
 inline constexpr Duration kHintWindow = std::chrono::seconds(6);
 
 // A function that takes a call either runs its callback (`work`, `use`), which must answer the call, or refuses the
-// call itself. An exception in a callback is answered 500. REQUIRES: called inside guarded(), as handlers are. Thread:
-// any.
+// call itself. An exception in a callback is answered 500. REQUIRES: called inside guarded(), as handlers are.
+// Thread: any.
 class ApiContext {
  public:
   // REQUIRES: the backend outlives it, and it outlives all calls.

@@ -69,8 +69,8 @@ struct Route {
 
 // Finds the route of a request, checks the caller, the names of the query's parameters (each once at most) and the type
 // of the body, and runs the handler, which checks the values. Refuses with 400 (path, query, or a body where none
-// belongs), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (Content-Type is not JSON). Thread:
-// const after construction; admit any.
+// belongs), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (Content-Type is not JSON).
+// Thread: const after construction; admit any.
 class Router : public HttpApp {
  public:
   // Called before an audited route answers with a status below 300, on the thread that answers, unless

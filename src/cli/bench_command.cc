@@ -37,7 +37,8 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// Creates the jobs of one run over several connections. Thread: work() runs on every lane, the rest on the owner.
+// Creates the jobs of one run over several connections.
+// Thread: work() runs on every lane, the rest on the owner.
 class Creator {
  public:
   Creator(const BenchOptions& options, std::string run)

@@ -54,8 +54,9 @@ struct ClusterConfig {
   // reach before, so that an unstable network does not move shards back and forth.
   Duration steady() const { return 3 * interval(); }
   Duration steady_again() const { return 2 * timeout; }
-  // Length of this node's membership lease, from the begin of an answered heartbeat: 3.5 s, a little less than the
-  // silence after which others take its shards. Without it the engine of the control database scans and claims nothing.
+  // Length of this node's membership lease, from the begin of an answered heartbeat whose map is applied: 3.5 s, a
+  // little less than the silence after which others take its shards. Without it the engine of the control database
+  // scans and claims nothing.
   Duration trust() const { return patience() - timeout / 10; }
 
   static constexpr Duration kScanInterval = std::chrono::seconds(1);  // equal to EngineConfig::scan_interval

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "base/stage.h"
 #include "base/waker.h"
@@ -46,7 +48,8 @@ class Heartbeat final : public Stage {
 
   // Makes the next heartbeat due now, because members or the map may have changed.
   void request();
-  // The shard owner has applied a view: wakes the stage, which may extend the lease now.
+  // The shards of this node, as the shard owner applied them, have changed: wakes the stage, which may extend the lease
+  // now.
   void note_applied();
   // Reports this node as draining from now on, so that the next shard maps give its shards to others. Not undone.
   void drain();

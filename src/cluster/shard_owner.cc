@@ -9,13 +9,14 @@ MonoTime ShardOwner::step(MonoTime) {
   std::vector<Shard> owned;
   for (std::size_t shard = 0; shard < view->map.owners.size(); ++shard)
     if (view->map.owners[shard] == config_.id) owned.push_back(static_cast<Shard>(shard));
-  if (owned != owned_ || view->map.database_ids != database_ids_) {
+  const bool is_changed = owned != owned_ || view->map.database_ids != database_ids_;
+  if (is_changed) {
     owned_ = std::move(owned);
     database_ids_ = view->map.database_ids;
     hooks_.owned(owned_, view->map);
   }
   applied_.set(view);
-  hooks_.applied();
+  if (is_changed) hooks_.applied();
 
   std::vector<NodeId> before = view->map.owners;
   before.resize(static_cast<std::size_t>(config_.shards));

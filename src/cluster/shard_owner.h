@@ -24,7 +24,7 @@ class ShardOwner final : public Stage {
     // `mine`: the shards that this node scans from now on, in order. Called when these, or the databases of any shards
     // in the map, differ from the last call. Not called before this node has a shard or the map names databases.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;
-    std::function<void()> applied;   // after each new view: applied() returns it
+    std::function<void()> applied;   // after each call of `owned`, once applied() returns the view with that map
     std::function<void()> proposed;  // the store accepted this node's proposal, or another came first: read the map
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)

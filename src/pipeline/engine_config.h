@@ -43,8 +43,8 @@ struct EngineConfig {
   // False: scanning and claiming go on without the membership lease. For databases other than the control database: if
   // this node alone cannot reach that one, other nodes scan its shards too, and the claims decide.
   bool stops_without_lease = true;
-  // Called with a job in a shard of another node that this node has made due again, to hint it to that node. Empty: the
-  // owner's scan finds it.
+  // Called with a job that this node has made due again in a shard that another node may own, to hint it to that node
+  // (and to this engine, if it goes on without the lease). Empty: the owner's scan finds it.
   std::function<void(const Candidate&)> tell_owner;
 
   // Jobs due within this are hinted: a second more than the lookahead, because a hint may reach further than the last

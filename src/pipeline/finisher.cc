@@ -226,7 +226,7 @@ void Finisher::hint_retries(MonoTime now) {
     // Another node may own the shard while this node has not heard of it.
     if (!is_mine || shared_.membership.is_lease_lost(now)) {
       if (shared_.config.tell_owner) shared_.config.tell_owner(job);
-      if (!is_mine || shared_.membership.is_stopped(now)) continue;
+      continue;
     }
     if (shared_.hint(job)) continue;
     // No scan reads rows before the low-water mark: the whole lane is claimed from the table.

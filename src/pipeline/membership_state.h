@@ -35,7 +35,7 @@ class MembershipState {
   // Whether other nodes may scan this node's shards.
   bool is_lease_lost(MonoTime now) const {
     MutexLock lock(mutex_);
-    return now >= lease_valid_until_;
+    return is_over(now);
   }
   // Whether the stages must stop.
   bool is_stopped(MonoTime now) const { return stops_ && is_lease_lost(now); }
@@ -43,9 +43,8 @@ class MembershipState {
   bool stops_until_woken(MonoTime now) {
     if (!stops_) return false;
     MutexLock lock(mutex_);
-    const bool is_lost = now >= lease_valid_until_;
-    is_awaited_ = is_awaited_ || is_lost;
-    return is_lost;
+    is_awaited_ = is_awaited_ || is_over(now);
+    return is_over(now);
   }
 
   // Sole member: no other node uses this database. Returns whether it was.
@@ -56,6 +55,8 @@ class MembershipState {
   bool is_listening() const { return is_listening_; }
 
  private:
+  bool is_over(MonoTime now) const TOCSIN_REQUIRES(mutex_) { return now >= lease_valid_until_; }
+
   const bool stops_;
   mutable Mutex mutex_;
   MonoTime lease_valid_until_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();

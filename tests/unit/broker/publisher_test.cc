@@ -17,7 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A broker in memory: says what the test tells it to. Thread: any.
+// A broker in memory: says what the test tells it to.
+// Thread: any.
 struct FakeBroker {
   std::mutex mutex;
   std::vector<std::pair<std::uint64_t, std::string>> sent;  // ticket, id; of the current connection
