@@ -37,6 +37,10 @@ refresh() {
     [[ -f $root/$file ]] || continue
     cmp -s "$root/$file" "$copy/$file" || { mkdir -p "$(dirname "$copy/$file")" && cp "$root/$file" "$copy/$file"; }
   done < <(git -C "$root" ls-files -z --cached --others --exclude-standard)
+  # A file that was moved would be built twice.
+  while IFS= read -r -d '' file; do
+    [[ -f $root/$file ]] || rm "$copy/$file"
+  done < <(find "$copy" -path "$copy/build" -prune -o -type f -printf '%P\0')
 }
 
 start_postgres() {
