@@ -71,10 +71,35 @@ CREATE TABLE tocsin.biz_type (
   slo          jsonb,                           -- {"lateness_ms", "share"}; NULL: no target
   paused       boolean NOT NULL DEFAULT false,
   paused_until timestamptz,
-  removed_at   timestamptz,  -- the row stays: finished jobs refer to it, and a create may have been in progress
+  removal_at   timestamptz,  -- when a removal began that has not ended: creates lock the row, see takes_jobs()
+  removed_at   timestamptz,  -- the row stays: finished jobs refer to it
   gmt_create   timestamptz NOT NULL DEFAULT clock_timestamp(),
   gmt_modified timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+
+-- Whether jobs of the type may become live: it is here and not removed. A true answer holds until the caller's transaction
+-- ends. Every statement that makes jobs live asks it.
+-- Creates do not lock the type: one hot row would cost a multixact per create. Instead a removal (PgTypeStore::remove)
+-- sets removal_at, waits until all transactions have ended whose ids are older than that, and only then looks for live
+-- jobs. Creates that see removal_at share a lock on the row, which the removal waits for. So this takes the transaction id
+-- before it reads, and it is volatile: each of its statements has a snapshot of its own. A transaction that keeps one
+-- snapshot always locks the row, and fails if the type has changed since.
+CREATE FUNCTION tocsin.takes_jobs(type_id integer) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_variable
+DECLARE
+  is_locked_ boolean;
+  is_there_  boolean;
+BEGIN
+  PERFORM pg_catalog.pg_current_xact_id();
+  SELECT t.removal_at IS NOT NULL OR pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed',
+         t.removed_at IS NULL INTO is_locked_, is_there_
+    FROM tocsin.biz_type t WHERE t.type_id OPERATOR(pg_catalog.=) type_id;
+  IF is_locked_ THEN
+    SELECT t.removed_at IS NULL INTO is_there_ FROM tocsin.biz_type t WHERE t.type_id OPERATOR(pg_catalog.=) type_id FOR KEY SHARE;
+  END IF;
+  RETURN coalesce(is_there_, false);
+END $$;
 
 -- 3. Live jobs -------------------------------------------------------------------------------------------------------
 
@@ -601,8 +626,8 @@ BEGIN
   IF now_ > valid_until THEN
     RAISE EXCEPTION 'the outbox was read too long ago' USING ERRCODE = 'serialization_failure';
   END IF;
-  IF EXISTS (SELECT FROM unnest(type_ids) t WHERE NOT EXISTS (SELECT FROM tocsin.biz_type b WHERE b.type_id = t)) THEN
-    RAISE EXCEPTION 'a type is not mirrored here yet' USING ERRCODE = 'serialization_failure';
+  IF EXISTS (SELECT FROM (SELECT DISTINCT t FROM unnest(type_ids) t) d WHERE NOT tocsin.takes_jobs(d.t)) THEN
+    RAISE EXCEPTION 'a type is not mirrored here yet, or being removed' USING ERRCODE = 'serialization_failure';
   END IF;
   FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes)
                e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, biz_id, key, body_hash, attribute) LOOP
@@ -880,8 +905,8 @@ DECLARE
   found_ record;
   hash   bigint;
 BEGIN
-  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type AND t.removed_at IS NULL;
-  IF kind.type_id IS NULL THEN
+  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
+  IF kind.type_id IS NULL OR NOT tocsin.takes_jobs(kind.type_id) THEN
     RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(biz_type) USING ERRCODE = 'foreign_key_violation';
   END IF;
   IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN

@@ -106,13 +106,19 @@ bool is_repeat(const NewJob& asked, const CreateReply& reply) {
          value_of(asked.attribute_json) == value_of(job.attribute_json);
 }
 
-EntryAnswer answer_of(const ApiContext& context, const NewJob& job, const CreateReply& reply) {
-  if (is_repeat(job, reply)) return {EntryAnswer::Kind::existing, {}};
+Result<EntryAnswer> answer_of(const ApiContext& context, const NewJob& job, const CreateReply& reply) {
+  if (is_repeat(job, reply)) return EntryAnswer{EntryAnswer::Kind::existing, {}};
+  if (reply.kind == CreateReply::Kind::type_removed) {
+    // The copy of a type in another database is marked before the type itself, and again if the removal is refused.
+    if (context.database_of(job.biz_id) != 0) return Error{ErrorCode::unavailable, "its type is being removed", {}};
+    return EntryAnswer{EntryAnswer::Kind::refused, "realTopicName: the type was removed."};
+  }
   if (reply.is_refused())
-    return {EntryAnswer::Kind::refused, "Job " + std::to_string(reply.job_id) + " has this id and another body."};
-  if (reply.kind != CreateReply::Kind::created) return {EntryAnswer::Kind::existing, {}};
+    return EntryAnswer{EntryAnswer::Kind::refused,
+                       "Job " + std::to_string(reply.job_id) + " has this id and another body."};
+  if (reply.kind != CreateReply::Kind::created) return EntryAnswer{EntryAnswer::Kind::existing, {}};
   context.hint_if_soon(reply.job_id, job.type_id, reply.fire_at);
-  return {};
+  return EntryAnswer{};
 }
 
 }  // namespace
@@ -145,12 +151,13 @@ Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<co
   }
   for (Create& each : asked) {
     const auto reply = each.reply.get();
-    if (reply)
-      answers[each.index] = answer_of(context, each.job, *reply);
-    else if (reply.error().code == ErrorCode::invalid)
-      answers[each.index] = {EntryAnswer::Kind::refused, reply.error().message};
+    auto answer = reply ? answer_of(context, each.job, *reply) : reply.error();
+    if (answer)
+      answers[each.index] = std::move(*answer);
+    else if (answer.error().code == ErrorCode::invalid)
+      answers[each.index] = {EntryAnswer::Kind::refused, answer.error().message};
     else
-      failure = reply.error();
+      failure = answer.error();
   }
   if (failure) return *failure;
   return answers;

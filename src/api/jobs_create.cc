@@ -27,8 +27,16 @@ std::string state_sentence(const CreateReply& reply) {
   return " It is " + std::string(to_string(job.status)) + ".";
 }
 
-// Why a create was refused.
-Problem refusal(const CreateReply& reply, const std::string& field) {
+// Why `job` was not created. `item`: "jobs[0]." for an item of a batch.
+Problem refusal(const ApiContext& context, const NewJob& job, const CreateReply& reply, const std::string& item = "") {
+  if (reply.kind == CreateReply::Kind::type_removed) {
+    // The copy of a type in another database is marked before the type itself, and again if the removal is refused.
+    if (context.database_of(job.biz_id) != 0) return {503, "The type is being removed: ask again.", item + "biz_type", 1};
+    const auto catalog = context.backend.types();
+    const BizType* const type = catalog->find(job.type_id);
+    return ApiContext::unknown_type(type ? type->name : "", item + "biz_type");
+  }
+  const std::string field = item + "idempotency_key";
   if (reply.kind == CreateReply::Kind::locked)
     return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};
   const std::string id = std::to_string(reply.job_id);
@@ -56,7 +64,7 @@ void answer_create(const ApiContext& context, const CallPtr& call, const NewJob&
                    const Result<CreateReply>& result) {
   if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(job.biz_id)));
   const CreateReply& reply = *result;
-  if (reply.is_refused()) return call->refuse(refusal(reply, "idempotency_key"));
+  if (reply.is_refused()) return call->refuse(refusal(context, job, reply));
   const bool is_new = reply.kind == CreateReply::Kind::created;
   if (reply.kind != CreateReply::Kind::existing) context.hint_if_soon(reply.job_id, job.type_id, reply.fire_at);
   const auto catalog = context.backend.types();
@@ -226,11 +234,11 @@ void BatchAnswer::take(DatabaseId database_id, const Replies& replies) {
     fate.job_id = reply.job_id;
     fate.is_created = reply.kind == CreateReply::Kind::created;
     if (reply.is_refused()) {
-      const std::string field = item_field(items[part.at[i]], "idempotency_key");
+      const std::size_t item = items[part.at[i]];
       const auto rival = undone.find(reply.job_id);
-      fate.problem = rival == undone.end()
-                         ? refusal(reply, field)
-                         : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.", field};
+      fate.problem = rival == undone.end() ? refusal(context_, part.jobs[i], reply, item_field(item, ""))
+                                           : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.",
+                                                     item_field(item, "idempotency_key")};
       if (is_undone && !first_problem_) first_problem_ = fate.problem;
     } else if (is_undone) {
       fate.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};

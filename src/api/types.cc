@@ -17,8 +17,6 @@ constexpr std::size_t kMostReason = 1000;  // bytes
 
 Problem no_such_type(const std::string& name) { return {404, "There is no type \"" + name + "\"."}; }
 
-Problem has_live_jobs() { return {409, "The type has pending or running jobs; cancel them or let them finish first."}; }
-
 // Answers when all reachable databases have the change: the caller may use any of them next.
 void answer_change(ApiContext& context, const CallPtr& call, Stores& control, int status, std::string text) {
   static_cast<void>(context.backend.reload_types(control));
@@ -93,27 +91,63 @@ void list(ApiContext& context, const CallPtr& call) {
   });
 }
 
-void remove_at_control(ApiContext& context, const CallPtr& call, Stores& stores) {
-  const std::string& name = call->arguments[0];
-  const auto reply = stores.types.remove(name);
-  if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
-  if (*reply == TypeStore::RemoveReply::not_found) return call->refuse(no_such_type(name));
-  if (*reply == TypeStore::RemoveReply::has_live_jobs) return call->refuse(has_live_jobs());
-  std::string text;
-  JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
-  answer_change(context, call, stores, 200, std::move(text));
+using RemoveReply = TypeStore::RemoveReply;
+
+// Why a database did not remove the type; nullopt: it did.
+std::optional<Problem> remove_problem(const ApiContext& context, const std::string& name,
+                                      const DatabaseAnswer<RemoveReply>& answer) {
+  const auto& [database_id, reply] = answer;
+  if (!reply) return context.problem_of(reply.error(), database_id);
+  switch (*reply) {
+    case RemoveReply::removed: return {};
+    case RemoveReply::not_found: return no_such_type(name);
+    case RemoveReply::has_live_jobs: return Problem{409, "The type has pending or running jobs; cancel them or let them finish first."};
+    case RemoveReply::jobs_may_come: break;
+  }
+  return Problem{503, "A transaction is open that may create jobs of the type: ask again when it has ended.", "", 1};
 }
 
-// Jobs of the type may live anywhere: every other database is asked first.
-void remove(ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& others, TypeId id) {
-  scatter<bool>(
-      context, call, others, [id](DatabaseId, Stores& stores) { return stores.reports.has_live_jobs(id); },
-      [&context, call](const std::vector<DatabaseAnswer<bool>>& answers) {
-        for (const auto& [database_id, is_used] : answers)
-          if (is_used && *is_used) return call->refuse(has_live_jobs());
-        for (const auto& [database_id, is_used] : answers)
-          if (!is_used) return call->refuse(context.problem_of(is_used.error(), database_id));
-        context.on_control(call, [&context, call](Stores& stores) { remove_at_control(context, call, stores); });
+// Lets the copies in other databases, which may be marked as removed, be written again.
+void renew(ApiContext& context, Stores& control, const std::string& name) {
+  static_cast<void>(control.types.renew(name));
+  static_cast<void>(context.backend.reload_types(control));
+  context.backend.mirror_types([] {});
+}
+
+// `is_copied`: other databases have marked their copies as removed.
+void remove_at_control(ApiContext& context, const CallPtr& call, Stores& stores, bool is_copied) {
+  const std::string& name = call->arguments[0];
+  const auto problem = remove_problem(context, name, {0, stores.types.remove(name)});
+  if (!problem) {
+    std::string text;
+    JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
+    return answer_change(context, call, stores, 200, std::move(text));
+  }
+  if (is_copied) renew(context, stores, name);
+  call->refuse(*problem);
+}
+
+// Jobs of the type may live anywhere: the other databases remove their copies first, so that none is created there any
+// more. If one of them refuses, or the control database does, all copies are written again.
+void remove_copies(ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& others) {
+  scatter<RemoveReply>(
+      context, call, others,
+      [&context, call](DatabaseId, Stores& stores) -> Result<RemoveReply> {
+        if (auto done = context.backend.make_types_known(stores); !done) return done.error();
+        auto reply = stores.types.remove(call->arguments[0], TypeStore::Registry::copy);
+        // A removal that was cut short has marked this copy.
+        if (reply && *reply == RemoveReply::not_found) return RemoveReply::removed;
+        return reply;
+      },
+      [&context, call](const std::vector<DatabaseAnswer<RemoveReply>>& answers) {
+        std::optional<Problem> problem;
+        for (const auto& answer : answers)
+          if (!problem) problem = remove_problem(context, call->arguments[0], answer);
+        context.on_control(call, [&context, call, problem](Stores& stores) {
+          if (!problem) return remove_at_control(context, call, stores, true);
+          renew(context, stores, call->arguments[0]);
+          call->refuse(*problem);
+        });
       });
 }
 
@@ -121,11 +155,14 @@ void remove(ApiContext& context, const CallPtr& call) {
   std::vector<DatabaseId> others = context.backend.database_ids();
   std::erase(others, 0);
   context.on_control(call, [&context, call, others](Stores& stores) {
-    if (others.empty()) return remove_at_control(context, call, stores);
-    // From the registry: this node may not have heard of it yet.
+    if (others.empty()) return remove_at_control(context, call, stores, false);
     const auto type = stores.types.find(call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
-    *type ? remove(context, call, others, (*type)->type_id) : call->refuse(no_such_type(call->arguments[0]));
+    if (!*type) return call->refuse(no_such_type(call->arguments[0]));
+    // This node may not have heard of the type yet; the copies are made from what it knows.
+    if (auto done = context.backend.reload_types(stores); !done)
+      return call->refuse(context.problem_of(done.error(), 0));
+    remove_copies(context, call, others);
   });
 }
 

@@ -70,7 +70,7 @@ MonoTime Scanner::step(MonoTime now) {
     has_more_ = false;
     return std::min(next_scan_, promote_overflow(now));
   }
-  const auto reply = store_.scan(ranges_, search_);
+  const auto reply = store_.scan(ranges_, search_, watermark_.is_mark_due(now) ? WriterMark::set : WriterMark::none);
   if (!reply) return failed(now, reply.error());
   shared_.known.set_horizon(lookahead_.scan_horizon(planned_at_));
   if (!shared_.db_clock.sample(reply->asked, reply->answered, reply->db_now)) request_sweep();

@@ -81,12 +81,15 @@ struct ScanReply {
   // Number of the session's connection. Another number than before may mean another server, without the last commits.
   std::uint64_t connection = 0;
   // For XminWatermark, as transaction ids. All transactions before oldest_writer had ended when the scan began, so it
-  // saw what they committed. At `began`, by the database's clock, no transaction from next_writer on had changed
-  // anything.
+  // saw what they committed. With WriterMark::set: at `began`, by the database's clock, no transaction from next_writer
+  // on had an id; otherwise next_writer is the highest number there is.
   WallTime began{};
   std::int64_t oldest_writer = 0;
   std::int64_t next_writer = std::numeric_limits<std::int64_t>::max();
 };
+
+// Whether a scan takes a transaction id itself. It costs an id and a small commit record.
+enum class WriterMark { none, set };
 
 // Who claims, and the claim seed: the tokens of one claim statement are hash(job_id, seed), so they are known without
 // its answer. REQUIRES: a fresh random seed for every statement; otherwise two attempts of a job could have the same
@@ -146,8 +149,8 @@ class JobStore {
   virtual void answer_within(Duration /*limit*/) {}
 
   // Reads the ranges and searches for lanes, in one statement. Locks and changes nothing.
-  virtual Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) = 0;
-  Result<ScanReply> scan(std::span<const ScanRange> ranges) { return scan(ranges, LaneSearch{}); }
+  virtual Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) = 0;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges) { return scan(ranges, LaneSearch{}, WriterMark::none); }
 
   // Claims those of `jobs` that are due by the database's clock: live, of the type named, fire_at passed, attempts
   // left. A running row whose lease has ended is due again; the expiry joins its errors. (The type is compared because

@@ -88,8 +88,6 @@ class ReportStore {
   // included or not, counted up to at_most.
   virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,
                                                      bool is_overdue_counted) = 0;
-  // Whether the type has live jobs, or entries in the outbox, in this database.
-  virtual Result<bool> has_live_jobs(TypeId type) = 0;
   virtual Result<DatabaseInfo> info() = 0;
   // At most `limit` rows as JSON objects, whose members are the columns of the view. In place of percentiles a row has
   // the histogram `buckets` (core/report_histogram.h), so that rows of several databases can be merged. Newest first,

@@ -40,12 +40,22 @@ class TypeStore {
     bool is_new = false;
   };
   virtual Result<PutReply> put(const BizType& type) = 0;
-  // Marks the type as removed, unless it has live jobs or outbox entries in this database; the caller asks the others.
-  enum class RemoveReply { removed, has_live_jobs, not_found };
-  virtual Result<RemoveReply> remove(const std::string& name) = 0;
+  // Marks the type as removed in this database, unless it has live jobs or outbox entries here. No transaction creates
+  // a job of it afterwards. A copy keeps its gmt_modified, and stays removed until mirror() writes a newer version.
+  // Waits some seconds for transactions that may be creating jobs.
+  enum class RemoveReply {
+    removed,
+    has_live_jobs,
+    jobs_may_come,  // nothing was changed: transactions that may create jobs of it are open; ask again
+    not_found,
+  };
+  enum class Registry { original, copy };  // the control database's, or another's
+  virtual Result<RemoveReply> remove(const std::string& name, Registry registry = Registry::original) = 0;
   // Pauses the type until `until` (nullopt: until it is resumed), or resumes it (paused = false). nullopt: not found.
   virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                                     std::optional<WallTime> until) = 0;
+  // Gives the type a new gmt_modified, so that copies which are marked as removed are written again.
+  virtual Status renew(const std::string& name) = 0;
   // Copies these types, ids included, into this database, which is not the control database; a copy with the same or a
   // later gmt_modified stays. Safe to repeat.
   virtual Status mirror(std::span<const BizType> types) = 0;

@@ -1,7 +1,8 @@
 #include "postgres/pg_create.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <set>
+#include <tuple>
 #include <unordered_set>
 
 #include "base/assert.h"
@@ -32,6 +33,15 @@ void add_or_null(Array& array, bool is_given, T value) {
   } else {
     array.add_null();
   }
+}
+
+std::set<TypeId> types_from(const pqxx::field& array) {
+  std::set<TypeId> types;
+  auto parser = array.as_array();
+  for (auto [juncture, text] = parser.get_next(); juncture != pqxx::array_parser::juncture::done;
+       std::tie(juncture, text) = parser.get_next())
+    if (juncture == pqxx::array_parser::juncture::string_value) types.insert(std::stoi(text));
+  return types;
 }
 
 }  // namespace
@@ -107,7 +117,7 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
   BinaryArray ids(Of::int8), shards(Of::int2), types(Of::int4), at(Of::timestamptz), in(Of::int8),
       max_attempts(Of::int2), biz_ids(Of::text), traceparents(Of::text), attributes(Of::jsonb), keys(Of::text),
       times(Of::text), own_max(Of::int4);
-  std::unordered_map<JobId, std::size_t> index;
+  Index index;
   attributes.reserve(jobs_.size() * 256);
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     const NewJob& job = jobs_[i];
@@ -135,7 +145,8 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
                                times.parameter(), own_max.parameter(), waits_for_keys(mode_) ? nullptr : kShortWait)
                         : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
                                at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
-                               traceparents.parameter(), attributes.parameter());
+                               traceparents.parameter(), attributes.parameter(),
+                               is_undone_by_refusal(mode_));
   const auto created = [&](std::size_t i, WallTime now) {
     const When& when = jobs_[i].when;
     const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it
@@ -143,11 +154,27 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
     is_settled_[i] = true;
   };
   if (keyed) {
-    for (const auto& row : rows) created(index.at(row[0].as<JobId>()), time_of(row[1]));
+    refuse_closed_types(rows[0][2], index);
+    for (std::size_t row = 1; row < rows.size(); ++row)
+      created(index.at(rows[row][0].as<JobId>()), time_of(rows[row][1]));
     return;
   }
+  if (refuse_closed_types(rows[0][2], index) && is_undone_by_refusal(mode_)) return;
   TOCSIN_ASSERT(rows.size() == 1 && rows[0][1].as<std::size_t>() == index.size());
   for (const auto& [id, i] : index) created(i, time_of(rows[0][0]));
+}
+
+bool PgCreate::refuse_closed_types(const pqxx::field& closed, Index& index) {
+  if (text_of(closed) == "{}") return false;
+  const std::set<TypeId> types = types_from(closed);
+  std::erase_if(index, [&](const auto& entry) {
+    const std::size_t i = entry.second;
+    if (!types.contains(jobs_[i].type_id)) return false;
+    replies_[i] = {CreateReply::Kind::type_removed, 0, {}, {}, {}, {}};
+    is_settled_[i] = true;
+    return true;
+  });
+  return true;
 }
 
 std::unordered_set<std::size_t> PgCreate::created_twice(pqxx::transaction_base& tx) {

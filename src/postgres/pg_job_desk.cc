@@ -83,7 +83,11 @@ Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vec
     if (found.empty()) return false;
     for (CreateReply& reply : replies) {
       auto it = found.find(reply.job_id);
-      if (it == found.end() || reply.kind != CreateReply::Kind::created) continue;
+      if (reply.kind != CreateReply::Kind::created) continue;
+      if (it == found.end()) {  // the others are there, so it was refused
+        reply = {CreateReply::Kind::type_removed, 0, {}, {}, {}, {}};
+        continue;
+      }
       reply.action_time = it->second.action_time;
       reply.fire_at = it->second.fire_at;
       reply.gmt_create = it->second.gmt_create;

@@ -71,7 +71,7 @@ std::vector<Fired> fired_from(const pqxx::result& rows) {
 
 }  // namespace
 
-Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
+Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) {
   PgArray shards, types, after, after_id, before, limits;
   for (const ScanRange& range : ranges) {
     shards.add(range.lane.shard);
@@ -94,7 +94,8 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     reply.asked = clock_.now();
     const auto rows = exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(),
                            before.literal(), limits.literal(), walk_shards.literal(), first_types.literal(),
-                           last_types.literal(), to_pg(search.before), search.limit, search.most_bytes);
+                           last_types.literal(), to_pg(search.before), search.limit, search.most_bytes,
+                           mark == WriterMark::set);
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {

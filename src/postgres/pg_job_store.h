@@ -18,7 +18,7 @@ class PgJobStore : public JobStore {
 
   void answer_within(Duration limit) override { session_.answer_within(limit); }
   using JobStore::scan;
-  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,

@@ -116,11 +116,6 @@ Result<std::vector<std::int64_t>> PgReportStore::due_soon(std::span<const Shard>
   });
 }
 
-Result<bool> PgReportStore::has_live_jobs(TypeId type) {
-  return session_.read<bool>(
-      [&](pqxx::nontransaction& tx) { return tx.exec_params1(sql::statement("has_live_jobs"), type)[0].as<bool>(); });
-}
-
 Result<DatabaseInfo> PgReportStore::info() {
   auto name = database_name(session_.config().url);
   if (!name) return name.error();

@@ -20,7 +20,6 @@ class PgReportStore final : public ReportStore {
   Result<std::int64_t> overdue(int at_most) override;
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,
                                              bool is_overdue_counted) override;
-  Result<bool> has_live_jobs(TypeId type) override;
   Result<DatabaseInfo> info() override;
   Result<std::vector<std::string>> report(const ReportQuery& query) override;  // pg_reports.cc
 

@@ -1,7 +1,9 @@
 #include "postgres/pg_type_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
@@ -10,6 +12,10 @@ namespace tocsin {
 namespace {
 
 using nlohmann::json;
+
+// A removal waits this long for transactions that were open when it began.
+constexpr int kMostTries = 200;
+constexpr std::chrono::milliseconds kPause{10};
 
 Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
 std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
@@ -51,6 +57,10 @@ Backoff backoff_from(const char* text) {
   for (const json& delay : stored.value("delays_ms", json::array()))
     backoff.delays.push_back(ms(delay.get<std::int64_t>()));
   return backoff;
+}
+
+bool has_live_jobs(pqxx::transaction_base& tx, TypeId type_id) {
+  return tx.exec_params1(sql::statement("has_live_jobs"), type_id)[0].as<bool>();
 }
 
 BizType type_from(const pqxx::row& row) {
@@ -134,18 +144,66 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
   });
 }
 
-Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name) {
-  return session_.transact<RemoveReply>([&](pqxx::work& tx) {
+Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name, Registry registry) {
+  const auto removal = begin_removal(name);
+  if (!removal) return removal.error();
+  if (!removal->is_begun()) return removal->reply;
+  auto reply = finish_removal(*removal, registry);
+  if (!reply || *reply != RemoveReply::removed) give_up(*removal);
+  return reply;
+}
+
+Result<PgTypeStore::Removal> PgTypeStore::begin_removal(const std::string& name) {
+  return session_.transact<Removal>([&](pqxx::work& tx) -> Removal {
     const auto found =
         tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
-    if (found.empty()) return RemoveReply::not_found;
-    // A create that has not committed is not seen: so the row stays, and nodes still run jobs that it creates.
+    if (found.empty()) return {RemoveReply::not_found};
     const auto type_id = found[0][0].as<TypeId>();
-    if (tx.exec_params1(sql::statement("has_live_jobs"), type_id)[0].as<bool>()) return RemoveReply::has_live_jobs;
-    tx.exec_params0(sql::statement("remove_type"), type_id);
+    if (has_live_jobs(tx, type_id)) return {RemoveReply::has_live_jobs};
+    return {RemoveReply::removed, type_id, tx.exec_params1(sql::statement("begin_removal"), type_id)[0].as<std::string>()};
+  });
+}
+
+Result<TypeStore::RemoveReply> PgTypeStore::finish_removal(const Removal& removal, Registry registry) {
+  const auto are_over = wait_for_older_transactions();
+  if (!are_over) return are_over.error();
+  if (!*are_over) return RemoveReply::jobs_may_come;
+  auto reply = session_.transact<RemoveReply>([&](pqxx::work& tx) {
+    // Waits for creates that have seen that the removal began.
+    tx.exec0(sql::set_local("lock_timeout", "'1s'"));
+    tx.exec_params("SELECT FROM tocsin.biz_type WHERE type_id = $1 FOR UPDATE", removal.type_id);
+    // Its snapshot is later than the lock, so it sees what they committed.
+    if (has_live_jobs(tx, removal.type_id)) return RemoveReply::has_live_jobs;
+    const auto done = tx.exec_params0(sql::statement("remove_type"), removal.type_id, removal.began,
+                                       registry == Registry::copy);
+    if (done.affected_rows() == 0) return RemoveReply::jobs_may_come;  // another removal began, and may have given up
     tx.exec("NOTIFY tocsin_type");
     return RemoveReply::removed;
   });
+  if (!reply && reply.error().field == kLocked) return RemoveReply::jobs_may_come;
+  return reply;
+}
+
+void PgTypeStore::give_up(const Removal& removal) {
+  // If this fails, creates go on locking the row until the next removal ends.
+  static_cast<void>(session_.write([&](pqxx::nontransaction& tx) {
+    tx.exec_params0(sql::statement("give_up_removal"), removal.type_id, removal.began);
+  }));
+}
+
+Result<bool> PgTypeStore::wait_for_older_transactions() {
+  const auto next = session_.write<std::int64_t>([](pqxx::nontransaction& tx) {
+    return tx.exec1("SELECT pg_current_xact_id()::text::bigint")[0].as<std::int64_t>();
+  });
+  if (!next) return next.error();
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(kPause);
+    const auto are_over = session_.read<bool>([&](pqxx::nontransaction& tx) {
+      return tx.exec1("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")[0].as<std::int64_t>() >= *next;
+    });
+    if (!are_over || *are_over) return are_over;
+  }
+  return false;
 }
 
 Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused,
@@ -156,6 +214,13 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
     if (rows.empty()) return {};
     tx.exec("NOTIFY tocsin_type");
     return type_from(rows[0]);
+  });
+}
+
+Status PgTypeStore::renew(const std::string& name) {
+  return session_.write([&](pqxx::nontransaction& tx) {
+    tx.exec_params0(sql::statement("renew_type"), name);
+    tx.exec("NOTIFY tocsin_type");
   });
 }
 

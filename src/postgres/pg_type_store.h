@@ -18,12 +18,26 @@ class PgTypeStore final : public TypeStore {
   Result<Changes> changed_since(WallTime time) override;
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   Result<PutReply> put(const BizType& type) override;
-  Result<RemoveReply> remove(const std::string& name) override;
+  Result<RemoveReply> remove(const std::string& name, Registry registry) override;
+  Status renew(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
   Status mirror(std::span<const BizType> types) override;
 
  private:
+  // A removal that has begun; otherwise `reply` says why not. tocsin.takes_jobs() in the schema says how it works.
+  struct Removal {
+    RemoveReply reply = RemoveReply::removed;
+    TypeId type_id = 0;
+    std::string began{};  // as the server wrote it
+    bool is_begun() const { return type_id != 0; }
+  };
+  Result<Removal> begin_removal(const std::string& name);
+  Result<RemoveReply> finish_removal(const Removal& removal, Registry registry);
+  void give_up(const Removal& removal);
+  // Until all transactions that have an id now have ended. False: one of them is still open after two seconds.
+  Result<bool> wait_for_older_transactions();
+
   Session& session_;
 };
 

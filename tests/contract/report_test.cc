@@ -358,15 +358,6 @@ TEST_P(StoreContract, ATypeIsFoundByNameUntilItIsRemoved) {
   EXPECT_EQ(must(db->types().find("t")), std::nullopt);
 }
 
-TEST_P(StoreContract, HasLiveJobsAsksForOneType) {
-  EXPECT_FALSE(must(db->reports().has_live_jobs(type_id)));
-  const JobId job = create(later());
-  EXPECT_TRUE(must(db->reports().has_live_jobs(type_id)));
-  EXPECT_FALSE(must(db->reports().has_live_jobs(other_type_id)));
-  cancel(job);
-  EXPECT_FALSE(must(db->reports().has_live_jobs(type_id)));
-}
-
 TEST_P(StoreContract, RemoveTypeOnlyWithoutLiveJobs) {
   EXPECT_EQ(must(db->types().remove("nobody")), TypeStore::RemoveReply::not_found);
   const JobId pending = create(later());

@@ -44,7 +44,7 @@ bool PlainTable::fire(JobId job, WallTime now, Fired& fired) {
   return true;
 }
 
-Result<ScanReply> PlainStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
+Result<ScanReply> PlainStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark) {
   ++statements_.scans;
   statements_.ranges += std::ssize(ranges);
   ScanReply reply;

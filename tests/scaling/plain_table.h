@@ -48,7 +48,7 @@ class PlainStore final : public JobStore {
       : table_(table), scheduler_(scheduler), statements_(statements), on_fired_(std::move(on_fired)) {}
 
   using JobStore::scan;
-  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark) override;
   Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
 

@@ -81,8 +81,8 @@ class SmallNode::Store final : public JobStore {
  public:
   explicit Store(SmallGround& ground)
       : store_(ground.database, &ground, &ground), hides_(ground.bugs.hides_whose_fault_it_is) {}
-  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override {
-    return store_.scan(ranges, search);
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override {
+    return store_.scan(ranges, search, mark);
   }
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override {

@@ -129,7 +129,7 @@ void FakeDatabase::restore(const Snapshot& standby) {
   ++generation_;
   last_sequence_ = standby.last_sequence;
   live_.clear(), due_.clear(), keys_.clear(), locked_.clear(), unflushed_.clear();
-  held_jobs_.clear(), held_keys_.clear();
+  held_jobs_.clear(), held_keys_.clear(), held_types_.clear();
   history_ = standby.history, types_ = standby.types;
   members = standby.members, permits = standby.permits;
   for (const auto& [id, row] : history_)
@@ -156,15 +156,15 @@ void FakeDatabase::find_lanes(const LaneSearch& search, ScanReply& reply) const 
     reply.walked = walked;
 }
 
-ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now) {
+ScanReply FakeDatabase::scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WriterMark mark, WallTime now) {
   ScanReply reply;
   find_lanes(search, reply);
   reply.db_now = now;
   reply.connection = generation_;
   reply.began = now;
-  reply.next_writer = transaction_number(now);
-  const std::int64_t oldest = writers_.empty() ? reply.next_writer : *writers_.begin();
-  reply.oldest_writer = std::min(oldest, reply.next_writer - writer_lag.count());  // one of the last while may be open
+  const std::int64_t oldest = writers_.empty() ? last_number_ + 1 : *writers_.begin();
+  reply.oldest_writer = std::min(oldest, last_number_ + 1 - writer_lag.count());  // one of the last while may be open
+  if (mark == WriterMark::set) reply.next_writer = transaction_number(now);
   for (const ScanRange& range : ranges) {
     auto& rows = reply.rows.emplace_back();
     for (auto it = due_.upper_bound({range.lane, range.after, range.after_id}); it != due_.end(); ++it) {
@@ -220,7 +220,7 @@ ClaimedJob FakeDatabase::claim_row(Live row, Duration ttr, const ClaimTicket& ti
 
 std::vector<JobId> FakeDatabase::crash(WallTime now) {
   ++generation_;
-  locked_.clear(), held_jobs_.clear(), held_keys_.clear();
+  locked_.clear(), held_jobs_.clear(), held_keys_.clear(), held_types_.clear();
   const auto lost = std::move(unflushed_);
   unflushed_.clear();
   std::vector<JobId> jobs;
@@ -431,6 +431,12 @@ std::int64_t FakeDatabase::overdue(int at_most, WallTime now) const {
 
 // TypeStore -----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+void renew(BizType& type, WallTime now) { type.gmt_modified = std::max(now, type.gmt_modified + Duration(1)); }
+
+}  // namespace
+
 std::vector<BizType> FakeDatabase::list_types(TypeStore::Removed removed) const {
   std::vector<BizType> types;
   for (const auto& [name, type] : types_)
@@ -463,16 +469,22 @@ TypeStore::PutReply FakeDatabase::put_type(const BizType& type, WallTime now) {
   return {stored, is_new};
 }
 
-TypeStore::RemoveReply FakeDatabase::remove_type(const std::string& name, WallTime now) {
+TypeStore::RemoveReply FakeDatabase::remove_type(const std::string& name, TypeStore::Registry registry,
+                                                WallTime now) {
   const auto it = types_.find(name);
   if (it == types_.end() || it->second.is_removed) return TypeStore::RemoveReply::not_found;
   const TypeId id = it->second.type_id;
   if (std::ranges::any_of(live_, [&](const auto& entry) { return entry.second.job.type_id == id; }))
     return TypeStore::RemoveReply::has_live_jobs;
+  if (held_types_.contains(id)) return TypeStore::RemoveReply::jobs_may_come;
   it->second.is_removed = true;
   it->second.paused = false;
-  it->second.gmt_modified = std::max(now, it->second.gmt_modified + Duration(1));
+  if (registry == TypeStore::Registry::original) renew(it->second, now);
   return TypeStore::RemoveReply::removed;
+}
+
+void FakeDatabase::renew_type(const std::string& name, WallTime now) {
+  if (const auto it = types_.find(name); it != types_.end() && !it->second.is_removed) renew(it->second, now);
 }
 
 std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool paused, std::optional<WallTime> until,
@@ -481,7 +493,7 @@ std::optional<BizType> FakeDatabase::pause_type(const std::string& name, bool pa
   if (it == types_.end() || it->second.is_removed) return std::nullopt;
   it->second.paused = paused;
   it->second.paused_until = paused ? until : std::nullopt;
-  it->second.gmt_modified = std::max(now, it->second.gmt_modified + Duration(1));
+  renew(it->second, now);
   return it->second;
 }
 

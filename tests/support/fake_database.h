@@ -135,7 +135,7 @@ class FakeDatabase {
   void begin_ids_anew();
   void begin_ids_at(std::int64_t sequence) { last_sequence_ = sequence; }  // those of several databases never meet
   // JobStore
-  ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WallTime now);
+  ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WriterMark mark, WallTime now);
   std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
                                 const ClaimTicket& ticket, WallTime now);
   std::vector<ClaimedJob> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
@@ -188,7 +188,8 @@ class FakeDatabase {
   bool has_any_type(const std::vector<std::string>& names, TypeStore::Removed removed) const;
   TypeStore::PutReply put_type(const BizType& type, WallTime now);
   void mirror_types(const std::vector<BizType>& types);
-  TypeStore::RemoveReply remove_type(const std::string& name, WallTime now);
+  TypeStore::RemoveReply remove_type(const std::string& name, TypeStore::Registry registry, WallTime now);
+  void renew_type(const std::string& name, WallTime now);
   std::optional<BizType> pause_type(const std::string& name, bool paused, std::optional<WallTime> until, WallTime now);
 
  private:
@@ -246,6 +247,7 @@ class FakeDatabase {
   std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_, refused_;
   std::set<JobId> held_jobs_;  // by open transactions, as these
+  std::multiset<TypeId> held_types_;
   std::set<Key> held_keys_;
   std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
   std::map<std::string, BizType> types_;

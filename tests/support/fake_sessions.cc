@@ -16,10 +16,11 @@ std::vector<T> copied(std::span<const T> items) {
 
 }  // namespace
 
-Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search) {
+Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) {
   const MonoTime asked = local_now();
   auto reply = call<ScanReply>(
-      "scan", false, [&db = database_, r = copied(ranges), search](WallTime now) { return db.scan(r, search, now); });
+      "scan", false,
+      [&db = database_, r = copied(ranges), search, mark](WallTime now) { return db.scan(r, search, mark, now); });
   if (reply) reply->asked = asked, reply->answered = local_now();
   return reply;
 }
@@ -189,12 +190,6 @@ Result<std::vector<std::int64_t>> FakeReportStore::due_soon(std::span<const Shar
   });
 }
 
-Result<bool> FakeReportStore::has_live_jobs(TypeId type) {
-  return call<bool>("has_live_jobs", false, [=, &db = database_](WallTime) {
-    return std::ranges::any_of(db.live(), [&](const auto& entry) { return entry.second.job.type_id == type; });
-  });
-}
-
 Result<DatabaseInfo> FakeReportStore::info() {
   return call<DatabaseInfo>("info", false, [&db = database_](WallTime now) {
     return DatabaseInfo{"memory", db.shards(), 1, now};
@@ -243,9 +238,16 @@ Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type) {
   return call<PutReply>("put_type", true, [=, &db = database_](WallTime now) { return db.put_type(type, now); });
 }
 
-Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name) {
+Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name, Registry registry) {
   return call<RemoveReply>("remove_type", true,
-                           [=, &db = database_](WallTime now) { return db.remove_type(name, now); });
+                           [=, &db = database_](WallTime now) { return db.remove_type(name, registry, now); });
+}
+
+Status FakeTypeStore::renew(const std::string& name) {
+  return call<Unit>("renew_type", true, [&db = database_, name](WallTime now) {
+    db.renew_type(name, now);
+    return Unit{};
+  });
 }
 
 Result<std::optional<BizType>> FakeTypeStore::set_paused(const std::string& name, bool paused,

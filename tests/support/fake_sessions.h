@@ -92,7 +92,7 @@ class FakeJobStore final : public JobStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   using JobStore::scan;
-  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override;
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override;
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
@@ -133,7 +133,6 @@ class FakeReportStore final : public ReportStore, private FakeSession {
   Result<std::int64_t> overdue(int at_most) override;
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,
                                              bool is_overdue_counted) override;
-  Result<bool> has_live_jobs(TypeId type) override;
   Result<DatabaseInfo> info() override;
   Result<std::vector<std::string>> report(const ReportQuery& query) override;
 };
@@ -146,7 +145,8 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<Changes> changed_since(WallTime time) override;
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   Result<PutReply> put(const BizType& type) override;
-  Result<RemoveReply> remove(const std::string& name) override;
+  Result<RemoveReply> remove(const std::string& name, Registry registry) override;
+  Status renew(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
   Status mirror(std::span<const BizType> types) override;

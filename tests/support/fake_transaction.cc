@@ -24,6 +24,7 @@ std::optional<CreateReply> FakeDatabase::Transaction::create(const NewJob& job, 
     database_.tell(Change::Kind::created, database_.live_.at(reply.job_id), now);
     return reply;
   }
+  database_.held_types_.insert(job.type_id);
   made_.push_back({database_.take_live(database_.live_.find(reply.job_id)), now});
   if (job.idempotency_key) {
     database_.keys_.erase(key_of(job));
@@ -64,8 +65,10 @@ void FakeDatabase::Transaction::roll_back() {
 }
 
 void FakeDatabase::Transaction::release() {
-  for (const Made& made : made_)
+  for (const Made& made : made_) {
     if (made.row.job.idempotency_key) database_.held_keys_.erase(key_of(made.row.job));
+    database_.held_types_.erase(database_.held_types_.find(made.row.job.type_id));
+  }
   for (const auto& [job, at] : cancelled_) database_.held_jobs_.erase(job);
 }
 

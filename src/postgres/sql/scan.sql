@@ -3,10 +3,12 @@
 -- bytes.
 -- Rows: (number of the lane in $1, job, fire_at, is_exhausted) of a page; (-2, type * 1024 + shard, first fire_at)
 -- for a lane that was found, without the time where the index was read through; (-3, lanes that the search stepped
--- over); (-1, the transaction id that was next, the time then); (0, the oldest transaction id in use, the clock): the
--- clock is read last, to be as fresh as possible when the reply arrives.
+-- over); with $13 (-1, a new transaction id, the time before); (0, the oldest transaction id in use, the clock): the clock
+-- is read last, to be as fresh as possible when the reply arrives.
 -- Index: _due (shard + 0, type_id, fire_at, job_id + 0). Hazard: the page goes by row comparison, so that thousands
--- of rows of one instant can be paged. It sees no row that commits behind it: the caller keeps a margin, and sweeps.
+-- of rows of one instant can be paged. It sees no row that commits behind it: the caller keeps a margin, and sweeps. The
+-- id that a snapshot names as next (xmax) would not do: it is one more than the last that has ended, and transactions
+-- with later ids may have been open for long.
 WITH RECURSIVE m AS MATERIALIZED (
   SELECT CASE
     WHEN $12::bigint > 0 THEN
@@ -60,6 +62,7 @@ SELECT -3, (SELECT count(*) FROM w), NULL::timestamptz, false
 FROM m
 WHERE NOT m.reads
 UNION ALL
-SELECT -1, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, statement_timestamp(), false
+SELECT -1, pg_current_xact_id()::text::bigint, statement_timestamp(), false
+WHERE $13::boolean
 UNION ALL
 SELECT 0, pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp(), false

@@ -37,7 +37,7 @@ class ScannerTest : public StageFixture {
     reply.db_now = db_now();
     reply.began = reply.db_now;
     reply.oldest_writer = oldest_writer;
-    reply.next_writer = next_writer;
+    if (store.last_mark == WriterMark::set) reply.next_writer = next_writer;
     reply.connection = connection;
     now += round_trip;
     reply.answered = now;

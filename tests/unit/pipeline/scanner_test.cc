@@ -34,9 +34,10 @@ TEST_F(ScannerTest, ASweepBeginsWhereNobodyWritesAnyMore) {
   keeps_awake = true;
   oldest_writer = next_writer = 7;  // no transaction is open
   scan_until_it_rests();
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 100; ++i) {
     scan();
-    for (const ScanRange& range : asked_overdue()) EXPECT_GE(range.after, asked_at - config.late_commit_margin - 5s);
+    for (const ScanRange& range : asked_overdue())
+      EXPECT_GE(range.after, asked_at - config.sweep_interval - config.late_commit_margin - 5s);
   }
 }
 
@@ -54,6 +55,18 @@ TEST_F(ScannerTest, ASweepGoesBackAsFarAsTheOldestWriter) {
   }
   EXPECT_LE(earliest, opened);
   EXPECT_GT(earliest, opened - config.late_commit_margin - 5s);
+}
+
+TEST_F(ScannerTest, AScanTakesATransactionIdOnceASecond) {
+  oldest_writer = next_writer = 7;
+  int marks = 0;
+  for (int i = 0; i < 40; ++i) {
+    scanner().request_scan();
+    scanner().step(now);
+    marks += store.last_mark == WriterMark::set;
+    now += 100ms;
+  }
+  EXPECT_EQ(marks, 4);
 }
 
 // A writer whose clock was read long before its transaction had an id: no scan's xmin tells of it.

@@ -62,11 +62,13 @@ class ScriptedStore final : public JobStore {
   std::function<Result<int>(std::span<const JobId>)> on_bury;
   std::function<Result<int>(Lane, WallTime, int, int)> on_drop_late;
   int calls = 0;
+  WriterMark last_mark = WriterMark::none;  // of the last scan
   Duration time_limit{0};  // that the last call had
 
   void answer_within(Duration longest) override { time_limit = longest; }
   using JobStore::scan;
-  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search) override {
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override {
+    last_mark = mark;
     return call(on_scan, ranges, search);
   }
   Claimed claim(std::span<const Candidate> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {

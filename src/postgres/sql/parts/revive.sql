@@ -4,7 +4,7 @@ d AS (
   DELETE FROM tocsin.job_history_dead h USING c
   WHERE h.job_id = c.job_id
     AND h.finished_at = c.finished_at
-    {{type_is_there}}
+    AND tocsin.takes_jobs(h.type_id)
   RETURNING h.*, c.delay_us),
 j AS (
   INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, late_from, type_id, shard,

@@ -1,0 +1,5 @@
+-- Ends the removal $2 of the type $1, which stays. Guard: no other removal has begun.
+-- Index: the primary key of biz_type.
+UPDATE tocsin.biz_type
+SET removal_at = NULL
+WHERE type_id = $1::integer AND removal_at = $2::timestamptz
