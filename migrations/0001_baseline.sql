@@ -88,10 +88,10 @@ CREATE FUNCTION tocsin.takes_jobs(type_id integer) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
+  xid_       xid8 := pg_catalog.pg_current_xact_id();
   is_locked_ boolean;
   is_there_  boolean;
 BEGIN
-  PERFORM pg_catalog.pg_current_xact_id();
   SELECT t.removal_at IS NOT NULL OR pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed',
          t.removed_at IS NULL INTO is_locked_, is_there_
     FROM tocsin.biz_type t WHERE t.type_id OPERATOR(pg_catalog.=) type_id;
@@ -260,7 +260,6 @@ BEGIN
     END LOOP;
   END LOOP;
 END $$;
-REVOKE EXECUTE ON FUNCTION tocsin.ensure_history(date, date) FROM PUBLIC;
 SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 2);
 
 -- Raises the sequence of job ids beyond everything that is stored, with a distance that covers what was drawn and lost.
@@ -286,7 +285,6 @@ BEGIN
   PERFORM setval('tocsin.job_seq', drawn + ((stored - drawn + distance) / step + 1) * step);
   RETURN true;
 END $$;
-REVOKE EXECUTE ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
 
 -- An id that no job here has, although the sequence may have been set back. Locks nothing.
 CREATE FUNCTION tocsin.fresh_id(shard smallint) RETURNS bigint
@@ -302,7 +300,6 @@ BEGIN
   END LOOP;
   RETURN id;
 END $$;
-REVOKE EXECUTE ON FUNCTION tocsin.fresh_id(smallint) FROM PUBLIC;
 
 -- Two jobs may have one id nevertheless. Of these ids, those that a live job has and a finished one too: the record
 -- of the finished one gets a fresh id and says so among its errors. Returns the ids that are free again. is_ending: the
@@ -326,7 +323,6 @@ BEGIN
       FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
     RETURNING t.job_id;
 END $$;
-REVOKE EXECUTE ON FUNCTION tocsin.free_ids(bigint[], boolean) FROM PUBLIC;
 
 -- 5. Counts ----------------------------------------------------------------------------------------------------------
 
@@ -466,7 +462,6 @@ BEGIN
                    bits);
   END IF;
 END $$;
-REVOKE ALL ON FUNCTION tocsin.set_shards_here(smallint[]) FROM PUBLIC;
 
 -- 8. Limits ----------------------------------------------------------------------------------------------------------
 
@@ -603,7 +598,6 @@ BEGIN
   END IF;
   RETURN id;
 END $$;
-REVOKE ALL ON FUNCTION tocsin.put_in_outbox(bigint, tocsin.biz_type, text, timestamptz, timestamptz, jsonb, text, bigint) FROM PUBLIC;
 
 -- In the shard's database: inserts jobs for entries of another database's outbox, unless they were inserted before. One
 -- row per entry, in order; only job_id is set when the job was inserted before. valid_until is compared with this
@@ -695,8 +689,6 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 END $$;
-REVOKE ALL ON FUNCTION tocsin.take_over(smallint, timestamptz, bigint[], integer[], smallint[], boolean[], timestamptz[], timestamptz[], timestamptz[], text[], text[], bigint[], text[])
-  FROM PUBLIC;
 
 -- 10. Moves of shards ------------------------------------------------------------------------------------------------
 
@@ -825,8 +817,6 @@ BEGIN
   RETURN n;
 END $$;
 
-REVOKE ALL ON FUNCTION tocsin.freeze_shard(smallint), tocsin.thaw_shard(smallint), tocsin.open_shard(smallint), tocsin.take_counts(smallint),
-  tocsin.add_counts(smallint, jsonb), tocsin.forget_shard(regclass, smallint), tocsin.keep_still() FROM PUBLIC;
 
 -- 11. SQL interface --------------------------------------------------------------------------------------------------
 
@@ -996,7 +986,6 @@ BEGIN
   END IF;
   RETURN 'not found';
 END $$;
-REVOKE ALL ON FUNCTION tocsin.state_of_entry(bigint) FROM PUBLIC;
 
 -- Cancels inside the caller's transaction. Returns 'cancelled', 'running', 'finished' or 'not found'. An outbox entry that
 -- no node has begun to relay is cancelled there: it becomes a cancelled job in its shard's database.
@@ -1480,7 +1469,6 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION tocsin.lanes_due(timestamptz) IS 'Shards and types that have a row due before a time';
-REVOKE ALL ON FUNCTION tocsin.lanes_due(timestamptz) FROM PUBLIC;
 
 -- Counts what is due when, of the type whose count is the oldest and older than a minute. False: there was nothing to do,
 -- or another node counts. Shards are hashes of biz_id, so some of them are a fair sample of all: a type with more pending
@@ -1688,30 +1676,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz) IS 'Events by the days of a time zone, with the lateness of first starts';
 
--- A role belongs to the server: another database may have made it, or an administrator has to.
-DO $$
-BEGIN
-  BEGIN
-    CREATE ROLE tocsin_report NOLOGIN;
-  EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN
-    NULL;
-  END;
-  IF to_regrole('tocsin_report') IS NOT NULL THEN
-    GRANT USAGE ON SCHEMA tocsin TO tocsin_report;
-    GRANT SELECT ON tocsin.report_hour, tocsin.report_day, tocsin.report_lateness, tocsin.report_duration, tocsin.report_slo, tocsin.report_dead,
-      tocsin.report_outcome, tocsin.report_delay, tocsin.horizon, tocsin.backlog TO tocsin_report;
-    GRANT EXECUTE ON FUNCTION tocsin.lanes_due(timestamptz) TO tocsin_report;
-  END IF;
-END $$;
-REVOKE ALL ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz), tocsin.report_spans(timestamptz[], timestamptz[]), tocsin.keep_zone_days(), tocsin.require_time_zone(text),
-  tocsin.count_horizon(), tocsin.shrink_horizon() FROM PUBLIC;
-DO $$
-BEGIN
-  IF to_regrole('tocsin_report') IS NOT NULL THEN
-    GRANT EXECUTE ON FUNCTION tocsin.report_day_at(text, timestamptz, timestamptz) TO tocsin_report;
-  END IF;
-END $$;
-
 -- 14. Bulk operations ------------------------------------------------------------------------------------------------
 
 -- In the control database: one row per bulk operation. One node runs it until lease_until; another one takes it over
@@ -1760,9 +1724,33 @@ CREATE VIEW tocsin.audit AS
   SELECT a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, coalesce(a.changed, b.changed) AS changed, a.reason
   FROM tocsin.audit_log a LEFT JOIN tocsin.bulk b ON a.action = 'startBulk' AND b.bulk_id = CASE a.action WHEN 'startBulk' THEN a.target::bigint END;
 COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
+
+-- 15. Rights ---------------------------------------------------------------------------------------------------------
+
+-- PostgreSQL lets everybody call new functions. A role with USAGE on the schema must not be able to cancel jobs for that:
+-- each function is granted to those who need it. A business role gets the SQL interface from an administrator
+-- (scripts/roles.sql); functions of sql handlers may create and cancel the jobs that follow.
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA tocsin FROM PUBLIC;
 DO $$
 BEGIN
+  IF to_regrole('tocsin_handler') IS NOT NULL THEN
+    GRANT EXECUTE ON FUNCTION tocsin.create_job(text, text, timestamptz, jsonb, text), tocsin.cancel_job(bigint), tocsin.cancel_jobs(text, text),
+      tocsin.reschedule_job(bigint, timestamptz) TO tocsin_handler;
+  END IF;
+END $$;
+
+-- A role belongs to the server: another database may have made it, or an administrator has to.
+DO $$
+BEGIN
+  BEGIN
+    CREATE ROLE tocsin_report NOLOGIN;
+  EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN
+    NULL;
+  END;
   IF to_regrole('tocsin_report') IS NOT NULL THEN
-    GRANT SELECT ON tocsin.audit TO tocsin_report;
+    GRANT USAGE ON SCHEMA tocsin TO tocsin_report;
+    GRANT SELECT ON tocsin.report_hour, tocsin.report_day, tocsin.report_lateness, tocsin.report_duration, tocsin.report_slo, tocsin.report_dead,
+      tocsin.report_outcome, tocsin.report_delay, tocsin.horizon, tocsin.backlog, tocsin.audit TO tocsin_report;
+    GRANT EXECUTE ON FUNCTION tocsin.lanes_due(timestamptz), tocsin.report_day_at(text, timestamptz, timestamptz) TO tocsin_report;
   END IF;
 END $$;

@@ -246,8 +246,8 @@ DECLARE
   found_ record;
   hash   bigint;
 BEGIN
-  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type AND t.removed_at IS NULL;
-  IF kind.type_id IS NULL THEN
+  SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
+  IF kind.type_id IS NULL OR NOT tocsin.takes_jobs(kind.type_id) THEN
     RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(biz_type) USING ERRCODE = 'foreign_key_violation';
   END IF;
   IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN
@@ -608,6 +608,7 @@ CREATE TABLE tocsin.biz_type (
     slo jsonb,
     paused boolean DEFAULT false NOT NULL,
     paused_until timestamp with time zone,
+    removal_at timestamp with time zone,
     removed_at timestamp with time zone,
     gmt_create timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     gmt_modified timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -998,8 +999,8 @@ BEGIN
   IF now_ > valid_until THEN
     RAISE EXCEPTION 'the outbox was read too long ago' USING ERRCODE = 'serialization_failure';
   END IF;
-  IF EXISTS (SELECT FROM unnest(type_ids) t WHERE NOT EXISTS (SELECT FROM tocsin.biz_type b WHERE b.type_id = t)) THEN
-    RAISE EXCEPTION 'a type is not mirrored here yet' USING ERRCODE = 'serialization_failure';
+  IF EXISTS (SELECT FROM (SELECT DISTINCT t FROM unnest(type_ids) t) d WHERE NOT tocsin.takes_jobs(d.t)) THEN
+    RAISE EXCEPTION 'a type is not mirrored here yet, or being removed' USING ERRCODE = 'serialization_failure';
   END IF;
   FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes)
                e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, biz_id, key, body_hash, attribute) LOOP
@@ -1066,6 +1067,26 @@ BEGIN
     END IF;
     RETURN NEXT;
   END LOOP;
+END $$;
+
+-- Name: takes_jobs(integer); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.takes_jobs(type_id integer) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  is_locked_ boolean;
+  is_there_  boolean;
+BEGIN
+  PERFORM pg_catalog.pg_current_xact_id();
+  SELECT t.removal_at IS NOT NULL OR pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed',
+         t.removed_at IS NULL INTO is_locked_, is_there_
+    FROM tocsin.biz_type t WHERE t.type_id OPERATOR(pg_catalog.=) type_id;
+  IF is_locked_ THEN
+    SELECT t.removed_at IS NULL INTO is_there_ FROM tocsin.biz_type t WHERE t.type_id OPERATOR(pg_catalog.=) type_id FOR KEY SHARE;
+  END IF;
+  RETURN coalesce(is_there_, false);
 END $$;
 
 -- Name: thaw_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -1731,6 +1752,7 @@ CREATE VIEW tocsin.job_stats AS
             biz_type.slo,
             biz_type.paused,
             biz_type.paused_until,
+            biz_type.removal_at,
             biz_type.removed_at,
             biz_type.gmt_create,
             biz_type.gmt_modified
@@ -2571,9 +2593,52 @@ GRANT USAGE ON SCHEMA tocsin TO tocsin_report;
 
 REVOKE ALL ON FUNCTION tocsin.add_counts(shard smallint, taken jsonb) FROM PUBLIC;
 
+-- Name: FUNCTION append_error(errors jsonb, at timestamp with time zone, node text, attempt integer, message text, started_at timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, node text, attempt integer, message text, started_at timestamp with time zone) FROM PUBLIC;
+
+-- Name: FUNCTION body_hash(time_asked text, attribute jsonb, max_attempts integer); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts integer) FROM PUBLIC;
+
+-- Name: FUNCTION bucket_ms(bucket integer); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.bucket_ms(bucket integer) FROM PUBLIC;
+
+-- Name: FUNCTION cancel_job(job_id bigint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.cancel_job(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION tocsin.cancel_job(job_id bigint) TO tocsin_handler;
+
+-- Name: FUNCTION cancel_jobs(biz_id text, biz_type text); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text) FROM PUBLIC;
+GRANT ALL ON FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text) TO tocsin_handler;
+
 -- Name: FUNCTION count_horizon(); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.count_horizon() FROM PUBLIC;
+
+-- Name: FUNCTION create_job(biz_type text, biz_id text, action_time timestamp with time zone, attribute jsonb, idempotency_key text); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.create_job(biz_type text, biz_id text, action_time timestamp with time zone, attribute jsonb, idempotency_key text) FROM PUBLIC;
+GRANT ALL ON FUNCTION tocsin.create_job(biz_type text, biz_id text, action_time timestamp with time zone, attribute jsonb, idempotency_key text) TO tocsin_handler;
+
+-- Name: FUNCTION day_of(at timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.day_of(at timestamp with time zone) FROM PUBLIC;
+
+-- Name: FUNCTION delay_bucket(ahead interval); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.delay_bucket(ahead interval) FROM PUBLIC;
+
+-- Name: FUNCTION created_detail(action_time timestamp with time zone, gmt_create timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.created_detail(action_time timestamp with time zone, gmt_create timestamp with time zone) FROM PUBLIC;
+
+-- Name: FUNCTION death_reason(message text); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.death_reason(message text) FROM PUBLIC;
 
 -- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
 
@@ -2595,6 +2660,14 @@ REVOKE ALL ON FUNCTION tocsin.freeze_shard(shard smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.fresh_id(shard smallint) FROM PUBLIC;
 
+-- Name: FUNCTION hint_window(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.hint_window() FROM PUBLIC;
+
+-- Name: FUNCTION histogram_quantiles(histogram bigint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.histogram_quantiles(histogram bigint[]) FROM PUBLIC;
+
 -- Name: FUNCTION keep_still(); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.keep_still() FROM PUBLIC;
@@ -2608,9 +2681,21 @@ REVOKE ALL ON FUNCTION tocsin.keep_zone_days() FROM PUBLIC;
 REVOKE ALL ON FUNCTION tocsin.lanes_due(before timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION tocsin.lanes_due(before timestamp with time zone) TO tocsin_report;
 
+-- Name: FUNCTION lives_here(shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.lives_here(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION merge_histograms(a bigint[], b bigint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.merge_histograms(a bigint[], b bigint[]) FROM PUBLIC;
+
 -- Name: FUNCTION open_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.open_shard(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION permits_of(kind tocsin.biz_type, limit_kind smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.permits_of(kind tocsin.biz_type, limit_kind smallint) FROM PUBLIC;
 
 -- Name: FUNCTION put_in_outbox(id bigint, kind tocsin.biz_type, biz_id text, action_time timestamp with time zone, created timestamp with time zone, attribute jsonb, idempotency_key text, hash bigint); Type: ACL; Schema: tocsin; Owner: -
 
@@ -2619,6 +2704,14 @@ REVOKE ALL ON FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz
 -- Name: FUNCTION raise_ids(); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
+
+-- Name: FUNCTION refuse_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.refuse_shard(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION renew_permits(node bigint, number bigint, ttl_us bigint, type_ids integer[], kinds smallint[], helds integer[], wanteds integer[], needs integer[], useds integer[], leases_us bigint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.renew_permits(node bigint, number bigint, ttl_us bigint, type_ids integer[], kinds smallint[], helds integer[], wanteds integer[], needs integer[], useds integer[], leases_us bigint[]) FROM PUBLIC;
 
 -- Name: FUNCTION report_day_at(tz text, since timestamp with time zone, until timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
 
@@ -2633,9 +2726,26 @@ REVOKE ALL ON FUNCTION tocsin.report_spans(starts timestamp with time zone[], en
 
 REVOKE ALL ON FUNCTION tocsin.require_time_zone(tz text) FROM PUBLIC;
 
+-- Name: FUNCTION reschedule_job(job_id bigint, action_time timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamp with time zone) TO tocsin_handler;
+
 -- Name: FUNCTION set_shards_here(here smallint[]); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.set_shards_here(here smallint[]) FROM PUBLIC;
+
+-- Name: FUNCTION shard_count(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.shard_count() FROM PUBLIC;
+
+-- Name: FUNCTION shard_of(biz_id text, shards integer); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.shard_of(biz_id text, shards integer) FROM PUBLIC;
+
+-- Name: FUNCTION shards_here(); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.shards_here() FROM PUBLIC;
 
 -- Name: FUNCTION shrink_horizon(); Type: ACL; Schema: tocsin; Owner: -
 
@@ -2653,9 +2763,17 @@ REVOKE ALL ON FUNCTION tocsin.take_counts(shard smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) FROM PUBLIC;
 
+-- Name: FUNCTION takes_jobs(type_id integer); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.takes_jobs(type_id integer) FROM PUBLIC;
+
 -- Name: FUNCTION thaw_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.thaw_shard(shard smallint) FROM PUBLIC;
+
+-- Name: FUNCTION histogram_concat(bigint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.histogram_concat(bigint[]) FROM PUBLIC;
 
 -- Name: TABLE audit; Type: ACL; Schema: tocsin; Owner: -
 

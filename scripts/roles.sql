@@ -29,7 +29,7 @@ SELECT CASE WHEN to_regnamespace('tocsin') IS NULL THEN format('GRANT CREATE ON 
 -- A business calls functions, in its own transactions; it reads no table and no view of Tocsin's.
 SELECT format('CREATE ROLE %I LOGIN', :'business') WHERE to_regrole(quote_ident(:'business')) IS NULL \gexec
 SELECT format('GRANT USAGE ON SCHEMA tocsin TO %I', :'business') WHERE to_regnamespace('tocsin') IS NOT NULL \gexec
-SELECT format('REVOKE EXECUTE ON FUNCTION %1$s FROM PUBLIC; GRANT EXECUTE ON FUNCTION %1$s TO %2$I', p.oid::regprocedure, :'business')
+SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', p.oid::regprocedure, :'business')
   FROM pg_proc p
  WHERE p.pronamespace = to_regnamespace('tocsin') AND p.proname IN ('create_job', 'cancel_job', 'cancel_jobs', 'reschedule_job') \gexec
 

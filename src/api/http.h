@@ -25,6 +25,7 @@ struct HttpRequest {
   std::string content_type;
   std::string traceparent;
   std::string accept_encoding;
+  std::string if_match;
   std::string if_none_match;
   int max_age_s = 0;    // max-age of Cache-Control: the caller accepts an answer of this age
   std::string address;  // IP address of the caller's end of the connection, without the port

@@ -109,6 +109,7 @@ std::optional<HttpRequest> request_of(const BeastRequest& head) {
   request.content_type = value_of(head, http::field::content_type);
   request.max_age_s = max_age_of(value_of(head, http::field::cache_control));
   request.accept_encoding = value_of(head, http::field::accept_encoding);
+  request.if_match = value_of(head, http::field::if_match);
   request.if_none_match = value_of(head, http::field::if_none_match);
   if (const auto it = head.find("traceparent"); it != head.end()) request.traceparent = it->value();
   return request;

@@ -31,7 +31,8 @@ std::string state_sentence(const CreateReply& reply) {
 Problem refusal(const ApiContext& context, const NewJob& job, const CreateReply& reply, const std::string& item = "") {
   if (reply.kind == CreateReply::Kind::type_removed) {
     // The copy of a type in another database is marked before the type itself, and again if the removal is refused.
-    if (context.database_of(job.biz_id) != 0) return {503, "The type is being removed: ask again.", item + "biz_type", 1};
+    if (context.database_of(job.biz_id) != 0)
+      return {503, "The type is being removed: ask again.", item + "biz_type", 1};
     const auto catalog = context.backend.types();
     const BizType* const type = catalog->find(job.type_id);
     return ApiContext::unknown_type(type ? type->name : "", item + "biz_type");
@@ -236,9 +237,10 @@ void BatchAnswer::take(DatabaseId database_id, const Replies& replies) {
     if (reply.is_refused()) {
       const std::size_t item = items[part.at[i]];
       const auto rival = undone.find(reply.job_id);
-      fate.problem = rival == undone.end() ? refusal(context_, part.jobs[i], reply, item_field(item, ""))
-                                           : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.",
-                                                     item_field(item, "idempotency_key")};
+      fate.problem = rival == undone.end()
+                         ? refusal(context_, part.jobs[i], reply, item_field(item, ""))
+                         : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.",
+                                   item_field(item, "idempotency_key")};
       if (is_undone && !first_problem_) first_problem_ = fate.problem;
     } else if (is_undone) {
       fate.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};

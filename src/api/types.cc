@@ -15,13 +15,24 @@ namespace {
 constexpr std::size_t kTypeBody = 65536;
 constexpr std::size_t kMostReason = 1000;  // bytes
 
+// For a PUT with If-Match.
+Problem other_version(const std::string& name) {
+  return {412, "The type \"" + name + "\" is not the version of If-Match any more: read it again."};
+}
+
 Problem no_such_type(const std::string& name) { return {404, "There is no type \"" + name + "\"."}; }
 
 // Answers when all reachable databases have the change: the caller may use any of them next.
-void answer_change(ApiContext& context, const CallPtr& call, Stores& control, int status, std::string text) {
+void answer_change(ApiContext& context, const CallPtr& call, Stores& control, const HttpResponse& response) {
   static_cast<void>(context.backend.reload_types(control));
-  context.backend.mirror_types(
-      [call, status, text = std::move(text)] { guarded(call, [&] { call->reply(status, text); }); });
+  context.backend.mirror_types([call, response] { guarded(call, [&] { call->respond(response); }); });
+}
+
+// The version of a type as an entity tag, with its quotes.
+std::string etag_of(const BizType& type) { return '"' + rfc3339(type.gmt_modified) + '"'; }
+
+HttpResponse type_response(const ApiContext& context, int status, const BizType& type, Reader reader) {
+  return {status, "application/json", type_text(type, context.backend.now(), reader), {{"ETag", etag_of(type)}}};
 }
 
 Reader reader_of(const CallPtr& call) { return call->may_manage ? Reader::manager : Reader::anyone; }
@@ -30,6 +41,9 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::o
   context.on_control(call, [&context, call, wanted, paused](Stores& stores) {
     const auto stored = stores.types.find(wanted.name);
     if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
+    const std::string& if_match = call->request.if_match;
+    if (!if_match.empty() && (!*stored || (if_match != "*" && if_match != etag_of(**stored))))
+      return call->refuse(other_version(wanted.name));
     if (paused && *paused != (*stored && (*stored)->is_paused(context.backend.now())))
       return call->refuse({400,
                            "A type is paused by POST /v1/types/{name}/pause and resumed by /resume; a PUT leaves that "
@@ -43,10 +57,12 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::o
     if (const auto problem = restore_password(type, *stored ? &**stored : nullptr)) return call->refuse(*problem);
     if (const auto error = context.backend.check_handler(type))
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
-    const auto reply = stores.types.put(type);
+    const bool is_bound = !if_match.empty() && if_match != "*";
+    const auto reply = stores.types.put(type, is_bound ? std::optional((*stored)->gmt_modified) : std::nullopt);
     if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
-    answer_change(context, call, stores, reply->is_new ? 201 : 200,
-                  type_text(reply->type, context.backend.now(), Reader::manager));
+    if (reply->is_other_version) return call->refuse(other_version(wanted.name));
+    answer_change(context, call, stores,
+                  type_response(context, reply->is_new ? 201 : 200, reply->type, Reader::manager));
   });
 }
 
@@ -67,7 +83,7 @@ void get(ApiContext& context, const CallPtr& call) {
     // From the registry itself: this node's snapshot may be behind another node's change.
     const auto type = stores.types.find(call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
-    *type ? call->reply(200, type_text(**type, context.backend.now(), reader_of(call)))
+    *type ? call->respond(type_response(context, 200, **type, reader_of(call)))
           : call->refuse(no_such_type(call->arguments[0]));
   });
 }
@@ -99,10 +115,14 @@ std::optional<Problem> remove_problem(const ApiContext& context, const std::stri
   const auto& [database_id, reply] = answer;
   if (!reply) return context.problem_of(reply.error(), database_id);
   switch (*reply) {
-    case RemoveReply::removed: return {};
-    case RemoveReply::not_found: return no_such_type(name);
-    case RemoveReply::has_live_jobs: return Problem{409, "The type has pending or running jobs; cancel them or let them finish first."};
-    case RemoveReply::jobs_may_come: break;
+    case RemoveReply::removed:
+      return {};
+    case RemoveReply::not_found:
+      return no_such_type(name);
+    case RemoveReply::has_live_jobs:
+      return Problem{409, "The type has pending or running jobs; cancel them or let them finish first."};
+    case RemoveReply::jobs_may_come:
+      break;
   }
   return Problem{503, "A transaction is open that may create jobs of the type: ask again when it has ended.", "", 1};
 }
@@ -121,7 +141,7 @@ void remove_at_control(ApiContext& context, const CallPtr& call, Stores& stores,
   if (!problem) {
     std::string text;
     JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
-    return answer_change(context, call, stores, 200, std::move(text));
+    return answer_change(context, call, stores, {200, "application/json", std::move(text), {}});
   }
   if (is_copied) renew(context, stores, name);
   call->refuse(*problem);
@@ -171,7 +191,7 @@ void set_paused(ApiContext& context, const CallPtr& call, bool is_paused, std::o
     const auto type = stores.types.set_paused(call->arguments[0], is_paused, until);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     if (!*type) return call->refuse(no_such_type(call->arguments[0]));
-    answer_change(context, call, stores, 200, type_text(**type, context.backend.now(), Reader::manager));
+    answer_change(context, call, stores, type_response(context, 200, **type, Reader::manager));
   });
 }
 
@@ -208,11 +228,12 @@ Route type_route(std::string method, std::string path, Access access, std::strin
 }  // namespace
 
 std::vector<Route> type_routes(ApiContext& context) {
-  Route put_route = type_route("PUT", "/{name}", Access::manage, "putType", "Create or replace a type", "Type",
+  Route put_route = type_route("PUT", "/{name}", Access::manage, "putType",
+                               "Create or replace a type; with If-Match only the version of that ETag", "Type",
                                [&context](const CallPtr& call) { put(context, call); });
   put_route.request = "NewType";
   put_route.replies = {{201, "Type"}, {200, "Type"}};
-  put_route.errors = {429, 503};
+  put_route.errors = {412, 429, 503};
   Route remove_route = type_route("DELETE", "/{name}", Access::manage, "deleteType", "Delete a type without live jobs",
                                   "DeletedType", [&context](const CallPtr& call) { remove(context, call); });
   remove_route.errors.push_back(409);

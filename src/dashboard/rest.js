@@ -25,8 +25,9 @@ function tokenIsMissing(problem, used) {
   change({needsToken: true, tokenProblem: used ? `The token was refused: ${problem.detail || 'not known'}` : ''});
 }
 
-async function fetched(method, path, body, maxAge) {
+async function fetched(method, path, body, {maxAge = 0, ifMatch = ''}) {
   const headers = {};
+  if (ifMatch) headers['If-Match'] = ifMatch;
   if (maxAge) headers['Cache-Control'] = `max-age=${maxAge}`;
   if (token()) headers.Authorization = 'Bearer ' + token();
   if (body !== undefined) headers['Content-Type'] = 'application/json';
@@ -43,11 +44,14 @@ async function fetched(method, path, body, maxAge) {
 
 let changedAt = 0; // when this tab changed something last
 
-/** {status, text, data}. Throws Refused. */
-export async function call(method, path, body, maxAge = 0) {
+/**
+ * {status, text, data}. Throws Refused. `maxAge`: seconds, of an answer that another page may have had; `ifMatch`: the
+ * version that a PUT replaces, else it is refused (412).
+ */
+export async function call(method, path, body, {maxAge = 0, ifMatch = ''} = {}) {
   const used = token();
   if (method !== 'GET') changedAt = Date.now();
-  const response = await fetched(method, path, body, maxAge);
+  const response = await fetched(method, path, body, {maxAge, ifMatch});
   if (method !== 'GET') changedAt = Date.now();
   const text = await response.text();
   if (state.lost) change({lost: ''});
@@ -64,10 +68,10 @@ export async function call(method, path, body, maxAge = 0) {
 
 // A list with the pages behind it, up to `most` of them.
 async function wholeList(path, most, maxAge) {
-  const first = await call('GET', path, undefined, maxAge);
+  const first = await call('GET', path, undefined, {maxAge});
   const data = first.data;
   for (let i = 1; i < most && data && data.next_cursor; ++i) {
-    const next = await call('GET', `${path}&cursor=${encodeURIComponent(data.next_cursor)}`, undefined, maxAge);
+    const next = await call('GET', `${path}&cursor=${encodeURIComponent(data.next_cursor)}`, undefined, {maxAge});
     data.items.push(...next.data.items);
     if (next.data.missing) data.missing = [...new Set([...(data.missing || []), ...next.data.missing])];
     data.next_cursor = next.data.next_cursor;

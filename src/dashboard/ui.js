@@ -112,8 +112,8 @@ export function Curl({text, label}) {
     <button class="small" onClick=${copy} aria-label=${'Copy the command' + (label ? ': ' + label : '')}>Copy</button></div>`;
 }
 
-/** The browser's own dialog: it holds the focus, and gives it back. */
-export function Dialog({title, onClose, children}) {
+/** The browser's own dialog: it holds the focus, and gives it back. `isKept`: Esc does not close it, for it holds edits. */
+export function Dialog({title, onClose, isKept = false, children}) {
   const element = useRef(null);
   useEffect(() => {
     const before = document.activeElement, dialog = element.current;
@@ -123,7 +123,8 @@ export function Dialog({title, onClose, children}) {
       if (before && before.isConnected) before.focus();
     };
   }, []);
-  return html`<dialog ref=${element} aria-labelledby="dialog-title" onCancel=${(event) => { event.preventDefault(); onClose(); }}>
+  return html`<dialog ref=${element} aria-labelledby="dialog-title" onCancel=${(event) => { event.preventDefault(); if (!isKept) onClose(); }}
+    onKeyDown=${(event) => { if (isKept && event.key === 'Escape') event.preventDefault(); /* Chromium ignores the second onCancel */ }}>
     <h2 id="dialog-title">${title}</h2><div class="stack">${children}</div></dialog>`;
 }
 

@@ -4,8 +4,9 @@
 // A writer gets its transaction id before it reads the database's clock for its row, and its row is due at that time or
 // later. A scan sees the oldest id in use, and now and then (is_mark_due()) it takes an id itself. When all ids below
 // that one have ended, every row committed later is due after that scan began. The watermark is the begin of the latest
-// such scan; it does not advance beyond an open writer. A claim that is released may restore an older time: LaneCursor::return_to() is for these rows.
-// The scanner keeps a margin for writers that read the clock a moment before they have an id.
+// such scan; it does not advance beyond an open writer. A claim that is released may restore an older time:
+// LaneCursor::return_to() is for these rows. The scanner keeps a margin for writers that read the clock a moment before
+// they have an id.
 //
 // Reads no clock. Thread: owner only (the scanner's).
 #pragma once

@@ -43,14 +43,14 @@ struct NewJob {
 struct CreateReply {
   enum class Kind {
     created,
-    existing,     // the key's job, unchanged
-    updated,      // the key's pending job has the new time and attribute
-    key_reused,   // refused: the key's job has another body
-    rejected,     // refused: on_conflict = reject
+    existing,      // the key's job, unchanged
+    updated,       // the key's pending job has the new time and attribute
+    key_reused,    // refused: the key's job has another body
+    rejected,      // refused: on_conflict = reject
     type_removed,  // refused: this database has no such type
-    not_pending,  // refused: replace, earliest or latest of a job that runs or is finished
-    locked,       // each_by_itself of several jobs, or each_but_held: another transaction holds the key, this one was
-                  // not created; ask again
+    not_pending,   // refused: replace, earliest or latest of a job that runs or is finished
+    locked,        // each_by_itself of several jobs, or each_but_held: another transaction holds the key, this one was
+                   // not created; ask again
   };
   Kind kind = Kind::created;
   JobId job_id = 0;  // this and the times: of the created or the existing job

@@ -34,12 +34,14 @@ class TypeStore {
   // Whether one of these names is registered. Costs an index look-up per name.
   virtual Result<bool> has_any(std::span<const std::string> names, Removed removed) = 0;
   // Creates or replaces the type of this name; its id and pause state stay. Ignores type_id, the pause state and the
-  // times of `type`. Returns the stored type. is_new: it was not there, or removed.
+  // times of `type`. `version`: only if this is the gmt_modified of the stored type; nullopt: whatever is stored.
   struct PutReply {
-    BizType type;
-    bool is_new = false;
+    BizType type;                   // as it is stored now
+    bool is_new = false;            // it was not there, or removed
+    bool is_other_version = false;  // nothing was written, and `type` is empty
   };
-  virtual Result<PutReply> put(const BizType& type) = 0;
+  virtual Result<PutReply> put(const BizType& type, std::optional<WallTime> version) = 0;
+  Result<PutReply> put(const BizType& type) { return put(type, std::nullopt); }
   // Marks the type as removed in this database, unless it has live jobs or outbox entries here. No transaction creates
   // a job of it afterwards. A copy keeps its gmt_modified, and stays removed until mirror() writes a newer version.
   // Waits some seconds for transactions that may be creating jobs.

@@ -118,6 +118,7 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
       max_attempts(Of::int2), biz_ids(Of::text), traceparents(Of::text), attributes(Of::jsonb), keys(Of::text),
       times(Of::text), own_max(Of::int4);
   Index index;
+  std::set<TypeId> kinds;
   attributes.reserve(jobs_.size() * 256);
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     const NewJob& job = jobs_[i];
@@ -126,6 +127,7 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
     ids.add(ids_[i]);
     shards.add(shard_of(ids_[i]));
     types.add(job.type_id);
+    kinds.insert(job.type_id);
     add_or_null(at, job.when.at.has_value(), job.when.at.value_or(WallTime()));
     add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
     max_attempts.add(job.max_attempts);
@@ -138,15 +140,14 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
   if (index.empty()) return;
-  const auto rows = keyed
-                        ? exec(tx, session_.prepared("create_keyed"), ids.parameter(), shards.parameter(),
-                               types.parameter(), at.parameter(), in.parameter(), max_attempts.parameter(),
-                               biz_ids.parameter(), traceparents.parameter(), attributes.parameter(), keys.parameter(),
-                               times.parameter(), own_max.parameter(), waits_for_keys(mode_) ? nullptr : kShortWait)
-                        : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
-                               at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
-                               traceparents.parameter(), attributes.parameter(),
-                               is_undone_by_refusal(mode_));
+  const auto rows =
+      keyed ? exec(tx, session_.prepared("create_keyed"), ids.parameter(), shards.parameter(), types.parameter(),
+                   at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
+                   traceparents.parameter(), attributes.parameter(), keys.parameter(), times.parameter(),
+                   own_max.parameter(), waits_for_keys(mode_) ? nullptr : kShortWait, array_of(kinds))
+            : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
+                   at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
+                   traceparents.parameter(), attributes.parameter(), is_undone_by_refusal(mode_), array_of(kinds));
   const auto created = [&](std::size_t i, WallTime now) {
     const When& when = jobs_[i].when;
     const WallTime due = when.at ? *when.at : now + *when.in;  // as the statement computes it

@@ -45,7 +45,7 @@ class PgCreate {
   // the same for a taken idempotency key, and the constraint is named after one of eight tables.
   void insert(pqxx::transaction_base& tx, bool keyed);
   void exec_insert(pqxx::transaction_base& tx, bool keyed);  // the statement of insert()
-  using Index = std::unordered_map<JobId, std::size_t>;  // items by their ids
+  using Index = std::unordered_map<JobId, std::size_t>;      // items by their ids
   // Settles the items of types that take no jobs, and takes them out of `index`. False: there are none.
   bool refuse_closed_types(const pqxx::field& closed, Index& index);
   // Of the items that were inserted those whose key a finished job has.

@@ -92,10 +92,10 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
     ScanReply reply;
     reply.connection = session_.connections();
     reply.asked = clock_.now();
-    const auto rows = exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(),
-                           before.literal(), limits.literal(), walk_shards.literal(), first_types.literal(),
-                           last_types.literal(), to_pg(search.before), search.limit, search.most_bytes,
-                           mark == WriterMark::set);
+    const auto rows =
+        exec(tx, name, shards.literal(), types.literal(), after.literal(), after_id.literal(), before.literal(),
+             limits.literal(), walk_shards.literal(), first_types.literal(), last_types.literal(), to_pg(search.before),
+             search.limit, search.most_bytes, mark == WriterMark::set);
     reply.answered = clock_.now();
     reply.rows.resize(ranges.size());
     for (const auto& row : rows) {

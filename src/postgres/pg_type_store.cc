@@ -130,17 +130,19 @@ Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed re
   });
 }
 
-Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type) {
+Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type, std::optional<WallTime> version) {
   return session_.write<PutReply>([&](pqxx::nontransaction& tx) {
     const auto& name = session_.prepared("put_type");
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
-    const auto row =
-        exec1(tx, name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts, to_text(type.backoff),
-              type.max_running ? running.c_str() : nullptr, type.rate_per_s ? rate.c_str() : nullptr,
-              catch_up_text(type), type.slo ? slo_text(type).c_str() : nullptr);
+    const std::string only = version ? to_pg(*version) : "";
+    const auto rows =
+        exec(tx, name, type.name, type.handler_json, in_ms(type.ttr), type.max_attempts, to_text(type.backoff),
+             type.max_running ? running.c_str() : nullptr, type.rate_per_s ? rate.c_str() : nullptr,
+             catch_up_text(type), type.slo ? slo_text(type).c_str() : nullptr, version ? only.c_str() : nullptr);
+    if (rows.empty()) return PutReply{{}, false, true};
     tx.exec("NOTIFY tocsin_type");
-    return PutReply{type_from(row), row["is_new"].as<bool>()};
+    return PutReply{type_from(rows[0]), rows[0]["is_new"].as<bool>()};
   });
 }
 
@@ -160,7 +162,8 @@ Result<PgTypeStore::Removal> PgTypeStore::begin_removal(const std::string& name)
     if (found.empty()) return {RemoveReply::not_found};
     const auto type_id = found[0][0].as<TypeId>();
     if (has_live_jobs(tx, type_id)) return {RemoveReply::has_live_jobs};
-    return {RemoveReply::removed, type_id, tx.exec_params1(sql::statement("begin_removal"), type_id)[0].as<std::string>()};
+    return {RemoveReply::removed, type_id,
+            tx.exec_params1(sql::statement("begin_removal"), type_id)[0].as<std::string>()};
   });
 }
 
@@ -174,8 +177,8 @@ Result<TypeStore::RemoveReply> PgTypeStore::finish_removal(const Removal& remova
     tx.exec_params("SELECT FROM tocsin.biz_type WHERE type_id = $1 FOR UPDATE", removal.type_id);
     // Its snapshot is later than the lock, so it sees what they committed.
     if (has_live_jobs(tx, removal.type_id)) return RemoveReply::has_live_jobs;
-    const auto done = tx.exec_params0(sql::statement("remove_type"), removal.type_id, removal.began,
-                                       registry == Registry::copy);
+    const auto done =
+        tx.exec_params0(sql::statement("remove_type"), removal.type_id, removal.began, registry == Registry::copy);
     if (done.affected_rows() == 0) return RemoveReply::jobs_may_come;  // another removal began, and may have given up
     tx.exec("NOTIFY tocsin_type");
     return RemoveReply::removed;

@@ -387,6 +387,22 @@ TEST_P(StoreContract, ARemovedTypeIsNewWhenItIsPutAgainAndKeepsItsId) {
   EXPECT_EQ(must(db->types().set_paused("gone", true, {})), std::nullopt);
 }
 
+TEST_P(StoreContract, APutOfAVersionChangesOnlyThatVersion) {
+  const BizType first = must(db->types().put(rich_type("t"))).type;
+  BizType wanted = rich_type("t");
+  wanted.max_attempts = 7;
+  const TypeStore::PutReply changed = must(db->types().put(wanted, first.gmt_modified));
+  EXPECT_FALSE(changed.is_other_version);
+  EXPECT_EQ(changed.type.max_attempts, 7);
+  wanted.max_attempts = 9;
+  EXPECT_TRUE(must(db->types().put(wanted, first.gmt_modified)).is_other_version);
+  EXPECT_EQ(must(db->types().find("t"))->max_attempts, 7) << "nothing was written";
+  must(db->types().remove("t"));
+  const auto removed = must(db->types().list(TypeStore::Removed::included));
+  const auto gone = std::ranges::find(removed, "t", &BizType::name);
+  EXPECT_TRUE(must(db->types().put(wanted, gone->gmt_modified)).is_other_version) << "no version of it is there";
+}
+
 TEST_P(StoreContract, HasAnyTypeLooksNamesUp) {
   const auto has = [&](std::vector<std::string> names, TypeStore::Removed removed = TypeStore::Removed::left_out) {
     return must(db->types().has_any(names, removed));

@@ -112,7 +112,9 @@ TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
   // By a walk, and by reading the index through.
   const auto found = [&](std::vector<LaneSearch::Walk> walks, Duration ahead, int limit = 100) {
     auto lanes = must(db->store().scan({}, {walks, soon + ahead, limit}, WriterMark::none)).lanes;
-    auto read = must(db->store().scan({}, {std::move(walks), soon + ahead, limit, std::int64_t{1} << 40}, WriterMark::none)).lanes;
+    auto read =
+        must(db->store().scan({}, {std::move(walks), soon + ahead, limit, std::int64_t{1} << 40}, WriterMark::none))
+            .lanes;
     std::ranges::sort(lanes);
     std::ranges::sort(read);
     if (limit == 100) {
@@ -131,9 +133,11 @@ TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
   EXPECT_EQ(found({{shard, last + 1, 1'000'000}}, 70 * kMinute), Lanes{});
   EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute),
             (Lanes{std::min(here, there), std::max(here, there)}));
-  EXPECT_EQ(must(db->store().scan({}, {{{shard, 1, last}, {elsewhere, 1, last}}, soon, 100}, WriterMark::none)).walked, 3U)
+  EXPECT_EQ(must(db->store().scan({}, {{{shard, 1, last}, {elsewhere, 1, last}}, soon, 100}, WriterMark::none)).walked,
+            3U)
       << "what a walk costs";
-  EXPECT_FALSE(must(db->store().scan({}, {{{shard, 1, last}}, soon, 100, std::int64_t{1} << 40}, WriterMark::none)).walked);
+  EXPECT_FALSE(
+      must(db->store().scan({}, {{{shard, 1, last}}, soon, 100, std::int64_t{1} << 40}, WriterMark::none)).walked);
   EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute, 1).size(), 1U) << "no more than asked for";
 }
 

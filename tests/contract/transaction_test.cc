@@ -134,7 +134,7 @@ TEST_P(StoreContract, ATypeIsNotRemovedBesideATransactionThatCreatesAJobOfIt) {
   EXPECT_EQ(find(job).status, JobStatus::pending);
 }
 
-TEST_P(StoreContract, ATypeIsRemovedAfterATransactionThatCreatedAJobOfItWasRolledBack) {
+TEST_P(StoreContract, ATypeIsRemovedAfterItsCreatorHasRolledBack) {
   const TypeId type = must(db->types().put(plain_type("t"))).type.type_id;
   auto business = db->begin_business();
   business->create(plain(of_type(type, later())));

@@ -136,6 +136,39 @@ export async function EditsATypeAfterShowingTheDifference(stand) {
   await page.end();
 }
 
+export async function KeepsWhatAnotherHasChangedInAType(stand) {
+  const node = await busy(stand);
+  const put = (attempts, rate) => node.call('PUT', 'v1/types/to.share', {handler: {kind: 'noop'}, max_attempts: attempts, rate_per_s: rate});
+  const stored = () => stand.sql("SELECT max_attempts, rate_per_s FROM tocsin.biz_type WHERE name = 'to.share'");
+  await put(3, 10);
+  const page = await openPage(stand);
+  await visit(page, node.url + '?screen=types&type=to.share');
+  await press(page, 'Edit…');
+  const text = page.getByLabel('Settings (JSON)');
+  await text.fill((await text.inputValue()).replace('"max_attempts": 3', '"max_attempts": 7'));
+  for (let i = 0; i < 3; ++i) await page.keyboard.press('Escape');
+  assert.match(await text.inputValue(), /"max_attempts": 7/, 'Esc discards no edits');
+  await put(3, 20);
+  await press(page, 'Review changes');
+  await press(page, 'Save these changes');
+  await page.getByText('Somebody else has changed the type since').waitFor();
+  assert.equal(stored(), '3|20');
+  assert.match(await page.locator('.diff .del', {hasText: 'rate_per_s'}).innerText(), /20/, 'the review shows what saving would undo');
+  await press(page, 'Back');
+  await text.fill((await text.inputValue()).replace('"rate_per_s": 10', '"rate_per_s": 20'));
+  await press(page, 'Review changes');
+  await press(page, 'Save these changes');
+  await page.getByRole('dialog').waitFor({state: 'hidden'});
+  assert.equal(stored(), '7|20');
+  await press(page, 'Limits…');
+  await page.getByLabel(/rate_per_s/).fill('30');
+  await put(9, 20);
+  await press(page, 'Set the limits');
+  await page.getByRole('dialog').getByText('open it again').waitFor();
+  assert.equal(stored(), '9|20');
+  await page.end();
+}
+
 export async function SetsTheLimitsOfAType(stand) {
   const node = await busy(stand);
   await node.call('PUT', 'v1/types/to.limit', {handler: {kind: 'webhook', url: 'http://127.0.0.1:9/', secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'}, max_attempts: 5, rate_per_s: 3});

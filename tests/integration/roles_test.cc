@@ -74,6 +74,18 @@ TEST_F(Roles, AreEnoughForAWholeLife) {
   EXPECT_EQ(node.stop(), 0);
 }
 
+// Before the script has run: a reader that is granted USAGE on the schema must not be able to cancel jobs.
+TEST(RolesOfAMigration, LetNobodyCallFunctions) {
+  TestDatabase database;
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'tocsin'::regnamespace "
+                            "AND has_function_privilege('public', oid, 'EXECUTE')"),
+            0);
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'tocsin'::regnamespace AND proname IN "
+                            "('create_job', 'cancel_job', 'cancel_jobs', 'reschedule_job') "
+                            "AND has_function_privilege('tocsin_report', oid, 'EXECUTE')"),
+            0);
+}
+
 TEST_F(Roles, HaveNoMoreThanTheyNeed) {
   EXPECT_EQ(
       database.number("SELECT count(*) FROM pg_roles WHERE rolname IN ('small_node', 'small_shop', 'small_reader', "

@@ -186,6 +186,7 @@ class FakeDatabase {
   // TypeStore
   std::vector<BizType> list_types(TypeStore::Removed removed = TypeStore::Removed::left_out) const;
   bool has_any_type(const std::vector<std::string>& names, TypeStore::Removed removed) const;
+  bool has_version(const std::string& type, WallTime version) const;
   TypeStore::PutReply put_type(const BizType& type, WallTime now);
   void mirror_types(const std::vector<BizType>& types);
   TypeStore::RemoveReply remove_type(const std::string& name, TypeStore::Registry registry, WallTime now);

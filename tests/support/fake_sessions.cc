@@ -18,9 +18,9 @@ std::vector<T> copied(std::span<const T> items) {
 
 Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) {
   const MonoTime asked = local_now();
-  auto reply = call<ScanReply>(
-      "scan", false,
-      [&db = database_, r = copied(ranges), search, mark](WallTime now) { return db.scan(r, search, mark, now); });
+  auto reply = call<ScanReply>("scan", false, [&db = database_, r = copied(ranges), search, mark](WallTime now) {
+    return db.scan(r, search, mark, now);
+  });
   if (reply) reply->asked = asked, reply->answered = local_now();
   return reply;
 }
@@ -234,8 +234,11 @@ Result<bool> FakeTypeStore::has_any(std::span<const std::string> names, Removed 
                     });
 }
 
-Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type) {
-  return call<PutReply>("put_type", true, [=, &db = database_](WallTime now) { return db.put_type(type, now); });
+Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type, std::optional<WallTime> version) {
+  return call<PutReply>("put_type", true, [=, &db = database_](WallTime now) {
+    if (version && !db.has_version(type.name, *version)) return PutReply{{}, false, true};
+    return db.put_type(type, now);
+  });
 }
 
 Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name, Registry registry) {

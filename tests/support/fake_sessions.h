@@ -144,7 +144,8 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<std::optional<BizType>> find(const std::string& name) override;
   Result<Changes> changed_since(WallTime time) override;
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
-  Result<PutReply> put(const BizType& type) override;
+  using TypeStore::put;
+  Result<PutReply> put(const BizType& type, std::optional<WallTime> version) override;
   Result<RemoveReply> remove(const std::string& name, Registry registry) override;
   Status renew(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,

@@ -128,10 +128,22 @@ export function difference(before, after) {
 const kReadOnly = ['name', 'paused', 'paused_until', 'gmt_create', 'gmt_modified', 'type_id', 'version'];
 const editable = (type) => JSON.stringify(Object.fromEntries(Object.entries(type).filter(([key]) => !kReadOnly.includes(key))), null, 2);
 
+// Replaces the version that a dialog was opened with, so that no change of somebody else is lost.
+async function replace(type, body) {
+  try {
+    return await call('PUT', path(type.name), body, {ifMatch: `"${type.gmt_modified}"`});
+  } catch (refused) {
+    if (refused.status === 412) refused.message = 'The type has been changed since this dialog was opened: close it and open it again.';
+    throw refused;
+  }
+}
+
 function EditDialog({type, onClose, reload}) {
-  const before = useMemo(() => editable(type), []);
+  const [stored, setStored] = useState(type); // the version that is edited; `type` itself is read again all the time
+  const before = useMemo(() => editable(stored), [stored]);
   const [text, setText] = useState(before);
   const [isReview, setReview] = useState(false);
+  const [isChanged, setChanged] = useState(false);
   const action = useAction();
   let mistake = '';
   try {
@@ -140,18 +152,24 @@ function EditDialog({type, onClose, reload}) {
     mistake = error.message;
   }
   const save = async () => {
-    if (await action.run(() => call('PUT', path(type.name), text), `${type.name} is changed.`)) {
+    if (await action.run(() => replace(stored, text).catch(async (refused) => {
+      if (refused.status !== 412) throw refused;
+      setStored((await call('GET', path(type.name))).data);
+      setChanged(true);
+      throw refused;
+    }), `${type.name} is changed.`)) {
       reload();
       onClose();
     }
   };
-  return html`<${Dialog} title=${`${isReview ? 'Review' : 'Edit'} ${type.name}`} onClose=${onClose}>
+  return html`<${Dialog} title=${`${isReview ? 'Review' : 'Edit'} ${type.name}`} onClose=${onClose} isKept=${text !== before}>
     ${isReview ? html`<div class="diff" role="group" tabindex="0" aria-label="Changes">${difference(before, text).map(([mark, line]) =>
       html`<div class=${mark === '+' ? 'add' : mark === '-' ? 'del' : ''}>${mark} ${line}</div>`)}</div>` : html`
       <p class="muted">*** stands for a stored secret; left unchanged, it keeps that secret.</p>
       <${Field} label="Settings (JSON)"><textarea spellcheck="false" value=${text} onInput=${(e) => setText(e.target.value)}></textarea><//>
       ${mistake && html`<${Problem} text=${`This is not JSON yet: ${mistake}`} />`}`}
-    <${Problem} text=${action.problem} />
+    ${isChanged ? html`<${Problem} text="Somebody else has changed the type since. Lines marked - are as they are stored now: take over what you want to keep, and save again." />` :
+      html`<${Problem} text=${action.problem} />`}
     <div class="buttons">${isReview ? html`<button class="primary" disabled=${action.isBusy} onClick=${save}>Save these changes</button><button onClick=${() => setReview(false)}>Back</button>` :
       html`<button class="primary" disabled=${Boolean(mistake) || text === before} onClick=${() => setReview(true)}>Review changes</button>`}
       <button onClick=${onClose}>Discard</button></div><//>`;
@@ -159,14 +177,15 @@ function EditDialog({type, onClose, reload}) {
 
 // The two numbers that an operator turns most, without the rest of the settings.
 function LimitsDialog({type, onClose, reload}) {
+  const opened = useMemo(() => type, []);
   const before = useMemo(() => ({max_running: type.max_running ?? '', rate_per_s: type.rate_per_s ?? ''}), []);
   const [form, setForm] = useState(before);
   const action = useAction();
   const set = (name) => (event) => setForm({...form, [name]: event.target.value});
   const limit = (text) => (String(text).trim() === '' ? null : Number(text));
   const save = async () => {
-    const body = {...JSON.parse(editable(type)), max_running: limit(form.max_running), rate_per_s: limit(form.rate_per_s)};
-    if (await action.run(() => call('PUT', path(type.name), body), `The limits of ${type.name} are changed.`)) {
+    const body = {...JSON.parse(editable(opened)), max_running: limit(form.max_running), rate_per_s: limit(form.rate_per_s)};
+    if (await action.run(() => replace(opened, body), `The limits of ${type.name} are changed.`)) {
       reload();
       onClose();
     }

@@ -1,10 +1,10 @@
 -- Creates jobs that have keys, but for those whose key exists and those of types that take no jobs. Answers with one row
 -- (NULL, clock, the types that take none) and one (job_id, clock, NULL) per job that was created. $13: a lock time-out,
--- or NULL for the session's.
+-- or NULL for the session's. $14: the types, each once.
 -- Index: _key, for ON CONFLICT. Hazard: waits for another transaction that creates the same key; the jobs that exist
 -- are read by find_by_key, with a snapshot of its own.
 WITH t AS MATERIALIZED (
-  SELECT {{insert_time}}, {{closed_types}},
+  SELECT {{insert_time}}, {{closed_types types = $14}},
          set_config('lock_timeout', coalesce($13::text, current_setting('lock_timeout')), true)),
 ins AS (
   INSERT INTO tocsin.job_live AS j ({{new_job_columns}}, idempotency_key, body_hash)

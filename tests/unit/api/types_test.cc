@@ -48,6 +48,26 @@ TEST_F(Types, WhatGetShowsMayBePutBack) {
   EXPECT_EQ(get("/v1/types/a").body.at("paused"), true);
 }
 
+TEST_F(Types, APutWithIfMatchReplacesOnlyThatVersion) {
+  const auto put = [&](const std::string& version, int attempts) {
+    HttpRequest request;
+    request.method = "PUT";
+    request.target = "/v1/types/a";
+    request.content_type = "application/json";
+    request.if_match = version;
+    request.body = R"({"handler":{"kind":"noop"},"max_attempts":)" + std::to_string(attempts) + "}";
+    return send(std::move(request)).status;
+  };
+  EXPECT_EQ(put("*", 2), 412) << "there is none";
+  EXPECT_EQ(put("", 2), 201);
+  const std::string first = '"' + get("/v1/types/a").body.at("gmt_modified").get<std::string>() + '"';
+  EXPECT_EQ(put(first, 3), 200);
+  EXPECT_EQ(put(first, 4), 412);
+  EXPECT_EQ(put("\"nonsense\"", 4), 412);
+  EXPECT_EQ(get("/v1/types/a").body.at("max_attempts"), 3);
+  EXPECT_EQ(put("*", 5), 200);
+}
+
 TEST_F(Types, AHiddenSecretNeedsAStoredOne) {
   EXPECT_EQ(
       call("PUT", "/v1/types/b", R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_***"}})").field(),

@@ -37,7 +37,9 @@ class ScriptedRegistry final : public TypeStore {
   }
   Result<std::optional<BizType>> find(const std::string&) override { return std::optional<BizType>(); }
   Result<bool> has_any(std::span<const std::string>, Removed) override { return false; }
-  Result<PutReply> put(const BizType&) override { return Error{ErrorCode::invalid, "not here", ""}; }
+  Result<PutReply> put(const BizType&, std::optional<WallTime>) override {
+    return Error{ErrorCode::invalid, "not here", ""};
+  }
   Result<RemoveReply> remove(const std::string&, Registry) override { return RemoveReply::not_found; }
   Status renew(const std::string&) override { return Unit{}; }
   Result<std::optional<BizType>> set_paused(const std::string&, bool, std::optional<WallTime>) override {

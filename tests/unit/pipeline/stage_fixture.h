@@ -63,7 +63,7 @@ class ScriptedStore final : public JobStore {
   std::function<Result<int>(Lane, WallTime, int, int)> on_drop_late;
   int calls = 0;
   WriterMark last_mark = WriterMark::none;  // of the last scan
-  Duration time_limit{0};  // that the last call had
+  Duration time_limit{0};                   // that the last call had
 
   void answer_within(Duration longest) override { time_limit = longest; }
   using JobStore::scan;

@@ -1,5 +1,5 @@
--- Of the types of new jobs, those that take none. One call per type.
+-- Those of the types {{types}} (each once) that take no jobs.
 ARRAY(
-  SELECT type_id
-  FROM (SELECT DISTINCT u.type_id FROM unnest($3::integer[]) u (type_id)) d
-  WHERE NOT tocsin.takes_jobs(type_id)) AS closed
+  SELECT k.type_id
+  FROM (SELECT unnest({{types}}::integer[]) AS type_id) k
+  WHERE NOT tocsin.takes_jobs(k.type_id)) AS closed
