@@ -894,10 +894,11 @@ DECLARE
   now_   timestamptz := clock_timestamp();
   found_ record;
   hash   bigint;
+  size   integer := octet_length(attribute::text);
 BEGIN
   SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
   IF kind.type_id IS NULL OR NOT tocsin.takes_jobs(kind.type_id) THEN
-    RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(biz_type) USING ERRCODE = 'foreign_key_violation';
+    RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(left(biz_type, 128)) USING ERRCODE = 'foreign_key_violation';
   END IF;
   IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN
     RAISE EXCEPTION 'biz_id: must have 1 to 128 bytes' USING ERRCODE = 'check_violation';
@@ -905,11 +906,18 @@ BEGIN
   IF idempotency_key IS NOT NULL AND octet_length(idempotency_key) NOT BETWEEN 1 AND 256 THEN
     RAISE EXCEPTION 'idempotency_key: must have 1 to 256 bytes' USING ERRCODE = 'check_violation';
   END IF;
-  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '438288 hours' THEN
+  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '438312 hours' THEN
     RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
   END IF;
-  IF octet_length(attribute::text) > 65536 THEN
+  IF size > 65536 THEN
     RAISE EXCEPTION 'attribute: larger than 64 KiB' USING ERRCODE = 'program_limit_exceeded';
+  END IF;
+  -- As in REST: what other JSON parsers do not read must not reach a handler. Short texts can be neither.
+  IF size >= 64 AND jsonb_path_exists(attribute, 'strict $.**{31} ? (@.type() == "object" || @.type() == "array")') THEN
+    RAISE EXCEPTION 'attribute: nested deeper than 31 levels' USING ERRCODE = 'program_limit_exceeded';
+  END IF;
+  IF size > 308 AND jsonb_path_exists(attribute, 'strict $.** ? (@.type() == "number" && (@ > 1.7976931348623157e308 || @ < -1.7976931348623157e308))') THEN
+    RAISE EXCEPTION 'attribute: a number is out of range' USING ERRCODE = 'program_limit_exceeded';
   END IF;
   target := tocsin.shard_of(biz_id, tocsin.shard_count());
   id := nextval('tocsin.job_seq') * 1024 + target;
@@ -1002,7 +1010,7 @@ DECLARE
   now_    timestamptz := clock_timestamp();
 BEGIN
   IF job_id <= 0 THEN
-    RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
+    RETURN 'not found';
   END IF;
   FOR tries IN 1..3 LOOP
     -- Not the copy of a shard that moves here: what the source has replaces or continues it.
@@ -1071,7 +1079,7 @@ BEGIN
   IF biz_type IS NOT NULL THEN
     SELECT t.type_id INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
     IF kind IS NULL THEN
-      RAISE EXCEPTION 'biz_type: unknown type %', quote_literal(biz_type) USING ERRCODE = 'foreign_key_violation';
+      RAISE EXCEPTION 'biz_type: unknown type %', quote_literal(left(biz_type, 128)) USING ERRCODE = 'foreign_key_violation';
     END IF;
   END IF;
   shard_ := tocsin.shard_of(biz_id, tocsin.shard_count());
@@ -1118,9 +1126,9 @@ BEGIN
   PERFORM pg_current_xact_id();
   now_ := clock_timestamp();
   IF job_id <= 0 THEN
-    RAISE EXCEPTION 'job_id must be positive' USING ERRCODE = 'invalid_parameter_value';
+    RETURN 'not found';
   END IF;
-  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '438288 hours' THEN
+  IF action_time IS NULL OR action_time < '2000-01-01 00:00:00+00' OR action_time > now_ + interval '438312 hours' THEN
     RAISE EXCEPTION 'action_time: must lie between 2000-01-01 and 50 years ahead' USING ERRCODE = 'datetime_field_overflow';
   END IF;
   FOR tries IN 1..3 LOOP

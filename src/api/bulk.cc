@@ -79,7 +79,7 @@ void read_new_time(JsonObject& in, BulkRequest& request, WallTime now) {
   const auto spread = in.integer("spread_ms", {0, kMostSpreadMs});
   if (delay) request.delay = std::chrono::milliseconds(*delay);
   if (spread) request.spread = std::chrono::milliseconds(*spread);
-  if (request.action_time && delay) in.fail("action_time", "Give action_time or delay_ms.");
+  if (request.action_time && delay) in.fail("action_time", "Give action_time or delay_ms, not both.");
   const bool has_time = request.action_time || delay || spread;
   if (request.action == BulkAction::reschedule && !has_time)
     in.fail("action_time", "The action reschedule needs action_time, delay_ms or spread_ms.", 422);

@@ -22,7 +22,8 @@ inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chron
 constexpr bool is_too_early(WallTime action_time, bool is_rounded) {
   return action_time < kEarliestActionTime || (is_rounded && action_time == kEarliestActionTime);
 }
-inline constexpr Duration kHorizon = std::chrono::days(18'262);  // 50 years: no deadline may lie farther ahead of now
+inline constexpr Duration kHorizon =
+    std::chrono::days(18'263);  // 50 years, with the most leap days: no deadline lies farther ahead
 
 // Writes the whole job as one JSON object. `catalog`: has the name of its type; if it does not, job.biz_type is
 // written, or null if that is empty. `more`: further members, as JSON without braces.

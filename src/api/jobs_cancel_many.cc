@@ -254,7 +254,7 @@ void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz
 void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
                 const std::optional<std::string>& biz_type) {
   if (!biz_type) return cancel_key(context, call, biz_id, std::optional<TypeId>());
-  context.with_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
+  context.with_any_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
     cancel_key(context, call, biz_id, std::optional(type.type_id));
   });
 }

@@ -1,4 +1,6 @@
 // Consumers of pull types lease jobs.
+#include <algorithm>
+
 #include "api/job_json.h"
 #include "api/resources.h"
 #include "api/type_json.h"
@@ -36,17 +38,28 @@ struct LeaseRequest {
   std::optional<Duration> ttr;
 };
 
+// No jobs: either none is due, or nobody knows.
+void answer_without_jobs(const ApiContext& context, const CallPtr& call) {
+  const auto database_ids = context.backend.database_ids();
+  const bool is_known = std::ranges::any_of(
+      database_ids, [&](DatabaseId database_id) { return context.backend.is_answering(database_id); });
+  if (is_known) return call->reply(200, leased_text({}, *context.backend.types()));
+  call->refuse({503, "No database answers: whether jobs are due is not known.", "", 1});
+}
+
 void lease(ApiContext& context, const CallPtr& call, const BizType& type, const LeaseRequest& request) {
   if (!type.is_pull()) {
     return call->refuse(
         {409, "Jobs of this type are not leased: its handler is " + type.handler_kind + ", not pull.", "name"});
   }
-  const bool is_taken =
-      context.backend.lease({type.type_id, request.max, request.wait, request.ttr.value_or(type.ttr),
-                             [call] { return call->respond.is_gone(); },
-                             [&context, call](const std::vector<ClaimedJob>& jobs) {
-                               guarded(call, [&] { call->reply(200, leased_text(jobs, *context.backend.types())); });
-                             }});
+  const bool is_taken = context.backend.lease({type.type_id, request.max, request.wait, request.ttr.value_or(type.ttr),
+                                               [call] { return call->respond.is_gone(); },
+                                               [&context, call](const std::vector<ClaimedJob>& jobs) {
+                                                 guarded(call, [&] {
+                                                   if (jobs.empty()) return answer_without_jobs(context, call);
+                                                   call->reply(200, leased_text(jobs, *context.backend.types()));
+                                                 });
+                                               }});
   if (!is_taken) call->refuse({429, "Too many consumers are waiting.", "", 1});
 }
 

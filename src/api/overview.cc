@@ -19,9 +19,10 @@ using nlohmann::json;
 
 constexpr int kDueCap = 200;        // per shard: counted exactly up to here
 constexpr int kMostTypes = 10'000;  // whose state is read
-constexpr std::size_t kWorst = 5;
+constexpr std::size_t kWorst = 8;
 constexpr double kLateMs = 60'000;         // of a type without a target
-constexpr std::int64_t kManyDeaths = 10;   // in 15 minutes: fewer are no reason for alarm
+constexpr std::int64_t kManyDeaths = 10;   // in 15 minutes: fewer are no reason for alarm,
+constexpr std::int64_t kOnlyDeaths = 3;    // unless nothing else happened
 constexpr std::int64_t kManyRetries = 10;  // the same
 
 struct Facts {  // of one database
@@ -80,7 +81,7 @@ std::int64_t whole(const json& row, const char* name) { return static_cast<std::
 
 struct TypeState {
   std::string name;
-  std::int64_t due = 0, started = 0, missed = 0, done = 0, dead = 0, retried = 0;
+  std::int64_t due = 0, started = 0, missed = 0, done = 0, dead = 0, dropped_late = 0, retried = 0;
   double oldest_age_ms = 0;
   json p99_ms, target_ms, target_share, waits_for;
   bool is_paused = false, is_due_exact = true;
@@ -92,7 +93,8 @@ struct TypeState {
     const double limit = target_ms.is_number() ? std::max(target_ms.get<double>(), 1000.0) : kLateMs;
     return !is_paused && due > 0 && oldest_age_ms > limit;
   }
-  bool is_dying() const { return dead >= kManyDeaths && dead >= done; }
+  bool is_dying() const { return dead >= (done == 0 ? kOnlyDeaths : kManyDeaths) && dead >= done; }
+  bool drops_late() const { return 2 * dropped_late > dead; }
   // Most of its attempts fail and are tried again. Its jobs wait in back-off, so they are neither due nor dead. Of a
   // paused type the operator knows.
   bool is_failing() const { return !is_paused && retried >= kManyRetries && retried > done; }
@@ -180,6 +182,7 @@ void Overview::add_recent(const std::vector<std::vector<std::string>>& parts) {
     type.missed = whole(row, "missed");
     type.done = whole(row, "done");
     type.dead = whole(row, "dead");
+    type.dropped_late = whole(row, "dropped_late");
     type.retried = whole(row, "retried");
     type.p99_ms = row["p99_ms"];
     type.target_ms = row["target_ms"];
@@ -219,7 +222,8 @@ std::vector<json> Overview::reasons() const {
       add("dying",
           name + " is dying: " + std::to_string(type.dead) + " of " + std::to_string(type.dead + type.done) +
               " jobs that ended in the last 15 minutes are dead.",
-          "See the reasons under dead letters; mend its handler, then retry them.");
+          type.drops_late() ? "Most of them were found later than drop_older_than_ms allows: see why, then retry them."
+                            : "See the reasons under dead letters; mend its handler, then retry them.");
     if (type.is_failing())
       add("failing",
           name + " is failing: " + std::to_string(type.retried) +

@@ -44,6 +44,7 @@ std::vector<ReportColumn> recent_columns() {
                            {"created", Merge::sum},
                            {"done", Merge::sum},
                            {"dead", Merge::sum},
+                           {"dropped_late", Merge::sum},
                            {"attempts", Merge::sum},
                            {"retried", Merge::sum},
                            {"missed", Merge::sum},

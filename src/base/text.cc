@@ -70,6 +70,19 @@ std::string escape(std::uint32_t code) {
 
 }  // namespace
 
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool is_space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (!is_space)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
 std::string printable(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());

@@ -113,7 +113,12 @@ void print_top(std::ostream& out, const Json& overview) {
   line("");
   int shown = 0;
   for (const Json& reason : overview.value("reasons", Json::array())) {
-    if (++shown > kMostReasons) break;
+    if (shown == kMostReasons) {
+      const auto more = overview["reasons"].size() - static_cast<std::size_t>(kMostReasons);
+      line("! and " + std::to_string(more) + " more: see the dashboard, or --once --json");
+      break;
+    }
+    ++shown;
     print_paragraph(out, "! ", cell(reason, "text"));
     print_paragraph(out, "  ", cell(reason, "remedy"));
   }

@@ -3,7 +3,7 @@ import {html, useEffect, useState} from './vendor/preact.js';
 import {length, moment, number, zoneName} from './format.js';
 import {call, curl, useGet} from './rest.js';
 import {change, may, useShared} from './state.js';
-import {Curl, Dialog, Field, Foreign, Problem, useAction} from './ui.js';
+import {Curl, Dialog, Field, Foreign, Problem, Stale, useAction} from './ui.js';
 
 // What an action is called, and the state of the jobs that it changes.
 export const kBulkActions = {
@@ -32,8 +32,8 @@ export function Progress({id, onClose}) {
   const hasEnded = Boolean(b && b.state !== 'running');
   useEffect(() => setOver(hasEnded), [hasEnded]);
   if (!b) return html`<p class="muted">Starting…</p>`;
-  const tried = Number(b.changed) + Number(b.missed);
-  return html`<p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} ${b.state === 'stopped' ? 'were left as they were' : 'were in another state by then'}.</p>
+  const tried = Number(b.changed) + (b.state === 'stopped' ? 0 : Number(b.missed)); // those that a stop left were not tried
+  return html`<${Stale} answer=${bulk} /><p role="status"><strong>${hasEnded ? `Ended: ${b.state}.` : 'Running.'}</strong> ${number(b.changed)} of ${number(b.matched)} changed, ${number(b.missed)} ${b.state === 'stopped' ? 'were left as they were' : 'were in another state by then'}.</p>
     <progress aria-label="Progress" max=${Math.max(Number(b.matched), 1)} value=${tried}></progress>
     ${hasEnded && b.finished_at && html`<p class="muted">It took ${length(new Date(b.finished_at) - new Date(b.started_at))}. Its id is <code>${id}</code>.</p>`}
     <${Problem} text=${b.error || action.problem} />

@@ -10,7 +10,7 @@ const kNothing = 'There is nothing at this path.';
 /** An answer that is not a success. `isAbsent`: this node does not know the path. */
 export class Refused extends Error {
   constructor(status, problem) {
-    super(problem.detail || problem.title || `The node answered ${status}.`);
+    super((problem.field ? `${problem.field}: ` : '') + (problem.detail || problem.title || `The node answered ${status}.`));
     this.status = status;
     this.problem = problem;
     this.isAbsent = status === 404 && problem.detail === kNothing;

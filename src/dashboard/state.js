@@ -2,6 +2,16 @@
 import {useEffect, useState} from './vendor/preact.js';
 
 const listeners = new Set();
+
+// The filters of an address. One who writes an address may not know that the screen of jobs calls the type biz_type, as
+// REST does, and the others type; a filter that is not understood would show everything.
+function placeOf(search) {
+  const query = new URLSearchParams(search);
+  const [name, other] = query.get('screen') === 'jobs' ? ['biz_type', 'type'] : ['type', 'biz_type'];
+  if (!query.has(name) && query.has(other)) query.set(name, query.get(other));
+  return query;
+}
+
 const stored = (name, fallback) => {
   try {
     return localStorage.getItem('tocsin.' + name) || fallback;
@@ -21,7 +31,7 @@ export const state = {
   lost: '', // why the node gives no answer
   toast: null,
   bulk: '', // the bulk change that the frame watches
-  query: new URLSearchParams(location.search),
+  query: placeOf(location.search),
 };
 
 export function change(changes) {
@@ -71,10 +81,10 @@ export function link(screen, filters = {}) {
 
 export function go(address, {replace = false} = {}) {
   history[replace ? 'replaceState' : 'pushState'](null, '', address === '?' ? location.pathname : address);
-  change({query: new URLSearchParams(location.search)});
+  change({query: placeOf(location.search)});
   if (!replace) window.scrollTo(0, 0);
 }
-window.addEventListener('popstate', () => change({query: new URLSearchParams(location.search)}));
+window.addEventListener('popstate', () => change({query: placeOf(location.search)}));
 
 /** Links inside the page do not load it again. */
 document.addEventListener('click', (event) => {

@@ -39,7 +39,7 @@ Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
           [this] { open(); },
           [this](const Error& why) { close(why); },
           [this, reload = std::move(hooks.reload_types)](TypeStore& store) { return reload(*this, store); },
-          [this] { last_answer_ = clock_.now().time_since_epoch().count(); },
+          [this] { note_answer(); },
           [this](const Error& error) { note_failure(error); },
           [this] { return reports_.take(); },
           [this](std::vector<TypeState> states) {
@@ -192,6 +192,14 @@ std::optional<Error> Database::unavailable_reason() const {
   MutexLock lock(mutex_);
   if (is_open_) return {};
   return Error{ErrorCode::unavailable, trouble_.message, ""};
+}
+
+void Database::note_answer() {
+  const MonoTime now = clock_.now();
+  const MonoTime before = MonoTime(Duration(last_answer_.exchange(now.time_since_epoch().count())));
+  if (before != MonoTime() && now - before >= kSilence)
+    spdlog::info("database {}: answers again, after {} s", title(),
+                 std::chrono::duration_cast<std::chrono::seconds>(now - before).count());
 }
 
 bool Database::is_answering() const {

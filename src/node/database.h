@@ -144,6 +144,7 @@ class Database {
   using Versions = std::map<TypeId, WallTime>;
 
   Housekeeping::Callbacks callbacks(Hooks hooks);
+  void note_answer();
   void note_failure(const Error& error);
   void open();                   // after a check that passed: scans, and takes requests
   void close(const Error& why);  // another database answers

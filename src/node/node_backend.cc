@@ -315,7 +315,7 @@ Readiness NodeBackend::readiness() const {
   const bool is_member = membership_.view() && !control().shared().membership.is_lease_lost(clock_.now());
   out.checks.emplace_back("membership", is_member ? "ok"
                                         : databases_.size() == 1
-                                            ? "no heartbeat was answered for too long: this node scans nothing"
+                                            ? "the membership lease has ended: this node scans nothing"
                                             : "the control database does not answer: no shard changes its node");
   out.is_degraded = out.is_degraded || !is_member;
   out.is_ready = out.is_ready && (is_member || (databases_.size() > 1 && membership_.view()));

@@ -215,7 +215,7 @@ void Node::Impl::add_gauges() {
                        [this] { return static_cast<double>(audit_->lost()); });
   metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of rates in thousandths per second",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });
-  metrics_.add_gauges("tocsin_permits_total", "Permits of a limit in the cluster; of rates in thousandths per second",
+  metrics_.add_gauges("tocsin_permits_limit", "Permits of a limit in the cluster; of rates in thousandths per second",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.total; }); });
   metrics_.add_gauges("tocsin_permits_in_use", "Permits of a limit that are in use in the cluster", [this] {
     return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });

@@ -285,8 +285,16 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
       for (const auto& row : exec(tx, session_.prepared("still_pending"), keys.shards.literal(), keys.jobs.literal()))
         pending.insert(row[0].as<JobId>());
     }
-    for (auto& [id, update] : round)
+    // Those that are not pending any more have changed since they were read: the answer tells what they are now.
+    std::vector<JobId> changed;
+    for (const auto& [id, update] : round)
+      if (!pending.contains(id)) changed.push_back(id);
+    auto now = changed.empty() ? std::unordered_map<JobId, Job>() : find_jobs(session_, tx, changed);
+    for (auto& [id, update] : round) {
+      const auto found = now.find(id);
+      if (found != now.end()) update.existing = std::move(found->second);
       settle(update.item, pending.contains(id) ? Kind::existing : Kind::not_pending, std::move(update.existing));
+    }
     updates = std::move(rest);
   }
 }

@@ -97,7 +97,7 @@ Result<Heard> PgListener::wait(Duration timeout) {
   } catch (const std::exception& e) {
     receivers_.clear();
     connection_.reset();
-    return Error{ErrorCode::unavailable, e.what(), ""};
+    return Error{ErrorCode::unavailable, said(e), ""};
   }
 }
 

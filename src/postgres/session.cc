@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "ports/row_refusal.h"
 #include "postgres/call_watch.h"
 #include "postgres/sql_text.h"
@@ -58,14 +59,6 @@ std::string quoted(const std::string& value) {
   return out + "'";
 }
 
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
 Error from_refusal(const std::string& state, bool has_no_partition, bool is_write, std::string message) {
   const std::string group = state.substr(0, 2);
   if (state == "TC001") return {ErrorCode::moved, std::move(message), ""};
@@ -107,6 +100,12 @@ void refuse_another(const ExpectedDatabase& expected, const DatabaseIdentity& fo
 }
 
 }  // namespace
+
+std::string said(const std::exception& error) {
+  const std::string text = one_line(error.what());
+  // What libpqxx says when the connection ends between two statements tells an operator nothing.
+  return text.find("Could not obtain client encoding") == text.npos ? text : "the connection was lost";
+}
 
 bool is_demoted(const pqxx::connection& connection) {
   for (const char* name : {"default_transaction_read_only", "in_hot_standby"}) {
@@ -218,7 +217,7 @@ std::optional<Error> Session::connect() {
     return {};
   } catch (const std::exception& e) {
     connection_.reset();
-    return Error{ErrorCode::unavailable, one_line(e.what()), ""};
+    return Error{ErrorCode::unavailable, said(e), ""};
   }
 }
 
@@ -258,19 +257,19 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     return Error{ErrorCode::unavailable, "the server has become read-only: another one may have taken its place", ""};
     // in_doubt_error and statement_completion_unknown have bases that mean something else: they come first.
   } catch (const pqxx::in_doubt_error& e) {
-    error = Error{ErrorCode::in_doubt, one_line(e.what()), ""};
+    error = Error{ErrorCode::in_doubt, said(e), ""};
   } catch (const pqxx::statement_completion_unknown& e) {
-    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
   } catch (const pqxx::broken_connection& e) {
-    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
   } catch (const pqxx::insufficient_privilege& e) {
-    error = from_refusal("42501", false, is_write, one_line(e.what()));  // the exception has no code
+    error = from_refusal("42501", false, is_write, said(e));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
     const std::string& state = e.sqlstate();  // of Refused and its like, the server knows nothing
     const bool has_no_partition = state == refusal_.sql_state() && refusal_.has_no_partition();
-    error = from_refusal(state, has_no_partition, is_write, one_line(e.what()));
+    error = from_refusal(state, has_no_partition, is_write, said(e));
   } catch (const std::exception& e) {
-    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, one_line(e.what()), ""};
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
   }
   if (error->code == ErrorCode::in_doubt && !is_pooled_)
     unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -97,6 +98,9 @@ struct Connected {
 // also when another database answers than expected. The connection never reconnects by itself. `at_most`: the longest
 // wait for the answers after the connection is made.
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
+
+// What an exception of libpqxx says, on one line, for Error::message.
+std::string said(const std::exception& error);
 
 // Whether the server is read-only, as its last answer reported: a demoted primary that stays up must not be read while
 // writes go to its successor. Sends nothing.

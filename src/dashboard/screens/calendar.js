@@ -1,8 +1,8 @@
 // What is coming, by hour and by day; every field leads to its jobs.
 import {html, useMemo} from '../vendor/preact.js';
-import {away, clock, dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
+import {away, capped, clock, dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
 import {go, link, useShared} from '../state.js';
-import {TypeSelect, capacityOf, useCapacity, useHorizon} from '../reports.js';
+import {TypeSelect, capacityOf, useByType, useCapacity, useHorizon} from '../reports.js';
 import {Csv} from '../csv.js';
 import {Field, Missed, Missing, Panel, Stale, Title} from '../ui.js';
 
@@ -27,11 +27,12 @@ function Legend({ends, capacity, width}) {
     <span>≈ estimated from a sample</span>${capacity && html`<span>red line: above the shown capacity of ${number(Math.round(capacity.n))} ${width === 'hour' ? 'an hour' : 'a day'}</span>`}</div>`;
 }
 
-const Cell = ({item, type, until, ends, name, isNow, capacity}) => {
+// `from`: of the slot of now, when it was counted; what was due before is overdue and not in it.
+const Cell = ({item, type, from, until, ends, name, isNow, capacity}) => {
   if (!item || item.n <= 0) return html`<span class=${isNow ? 'now' : ''}><span class="visually-hidden">${name}: none</span><span aria-hidden="true">·</span></span>`;
   const text = `${name}: ${number(item.n)}${item.isExact ? '' : `, between ${number(item.low)} and ${number(item.high)}`}`;
   const css = [stepOf(item.n, ends), isNow && 'now', capacity && item.n > capacity.n && 'over'].filter(Boolean).join(' ');
-  return html`<a class=${css} title=${text} aria-label=${text} href=${link('jobs', {biz_type: type, status: 'pending', from: item.at.toISOString(), to: until.toISOString()})}>${item.isExact ? '' : '≈'}${short(item.n)}</a>`;
+  return html`<a class=${css} title=${text} aria-label=${text} href=${link('jobs', {biz_type: type, status: 'pending', from: (from || item.at).toISOString(), to: until.toISOString()})}>${item.isExact ? '' : '≈'}${short(item.n)}</a>`;
 };
 
 const Unused = ({width}) => html`<p class="muted small-text">Nothing is due in this time, as far as it has been counted; new jobs appear after a minute or two. Each field is ${width === 'hour' ? 'an hour' : 'a day'}: the more is due, the stronger its colour, and a click lists the jobs.</p>`;
@@ -74,7 +75,7 @@ function Hours({type, capacity}) {
     ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<${Stale} answer=${answer} /><${Missed} data=${answer.data} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
     <thead><tr><th scope="col" class="day">Day</th>${columns.map(({text, isAgain}) => html`<th scope="col" class="num" title=${isAgain ? 'This hour again: the clocks go back' : undefined}>${text}${isAgain && html`<small>again</small>`}</th>`)}</tr></thead>
     <tbody>${days.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((at, i) => (at ?
-      html`<td><${Cell} item=${by.get(Number(at))} type=${type} ends=${ends} capacity=${limit} isNow=${Number(at) === now} name=${`${dayOf(at)} ${clock(at)}${columns[i].isAgain ? ' again' : ''}`} until=${new Date(Number(at) + kHour)} /></td>` : html`<td></td>`))}</tr>`)}</tbody></table></div>
+      html`<td><${Cell} item=${by.get(Number(at))} type=${type} ends=${ends} capacity=${limit} isNow=${Number(at) === now} from=${Number(at) === now && countedAt ? new Date(countedAt) : at} name=${`${dayOf(at)} ${clock(at)}${columns[i].isAgain ? ' again' : ''}`} until=${new Date(Number(at) + kHour)} /></td>` : html`<td></td>`))}</tr>`)}</tbody></table></div>
     <${items.length ? Legend : Unused} ends=${ends} capacity=${limit} width="hour" />`}<//>`;
 }
 
@@ -94,9 +95,16 @@ function Days({type, capacity}) {
     <${items.length ? Legend : Unused} ends=${ends} capacity=${limit} width="day" />`}<//>`;
 }
 
+function Overdue({type}) {
+  const backlog = useByType('backlog', 6, type), items = (backlog.data && backlog.data.items) || [];
+  const due = items.reduce((sum, row) => sum + Number(row.due), 0);
+  if (due === 0) return null;
+  return html`<p class="muted">${capped(due, items.every((row) => row.is_exact !== false))} ${due === 1 ? 'job is' : 'jobs are'} past ${due === 1 ? 'its' : 'their'} time already and not in the calendar: <a href=${link('jobs', {biz_type: type, status: 'pending', to: new Date().toISOString()})}>see them</a>.</p>`;
+}
+
 export function Calendar() {
   const type = useShared().query.get('type') || '';
   const capacity = useCapacity(type);
   return html`<${Title} text="Calendar"><span class="grow"></span><${Field} label="Type"><${TypeSelect} value=${type} onChange=${(name) => go(link('calendar', {type: name}))} /><//><//>
-    <${Hours} type=${type} capacity=${capacity} /><${Days} type=${type} capacity=${capacity} />`;
+    <${Overdue} type=${type} /><${Hours} type=${type} capacity=${capacity} /><${Days} type=${type} capacity=${capacity} />`;
 }

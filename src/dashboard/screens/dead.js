@@ -12,7 +12,7 @@ function columns(total, choose) {
   return [
     {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} wraps />`, csv: (r) => r.biz_type},
     {label: 'Reason', cell: (r) => (r.reason ? html`<${Foreign} text=${r.reason} />` : html`<span class="muted">none given</span>`), csv: (r) => r.reason},
-    {label: 'Dead now', isNumber: true, cell: (r) => html`<a title=${`The dead jobs of ${r.biz_type}, of all reasons`} href=${link('jobs', {biz_type: r.biz_type, status: 'dead'})}>${number(r.n)}</a>`, csv: (r) => r.n},
+    {label: 'Dead now', isNumber: true, cell: (r) => number(r.n), csv: (r) => r.n},
     {label: 'Share', isNumber: true, cell: (r) => html`${percent(r.n / total, 0)}<span class="meter" aria-hidden="true"><i style=${{width: `${(100 * r.n) / total}%`}}></i></span>`, csv: (r) => r.n / total},
     {label: `First (${zoneName()})`, cell: (r) => html`<span class="nowrap"><${Time} at=${r.first_at} /></span><span class="sub">${away(r.first_at)}</span>`, csv: (r) => r.first_at},
     {label: `Last (${zoneName()})`, cell: (r) => html`<span class="nowrap"><${Time} at=${r.last_at} /></span><span class="sub">${away(r.last_at)}</span>`, csv: (r) => r.last_at},
@@ -41,6 +41,7 @@ export function Dead() {
     <${Stale} answer=${now} /><${Missed} data=${now.data} />
     <${Panel} title=${stats.data ? `${number(total)} dead now${type ? ` of ${type}` : ''}` : 'Dead now'}
       note=${isPart ? `the ${number(grouped)} created last, by reason` : 'by type and reason'} actions=${html`${rows.length > 0 && html`<${TableCsv} name="Dead letters" columns=${shown} rows=${rows} />`}
+        ${type && total > 0 && html`<a class="quiet-link small-text" href=${link('jobs', {biz_type: type, status: 'dead'})}>The jobs</a>`}
         ${may('produce') && type && total > 0 && html`<button class="small" onClick=${() => choose({biz_type: type})}>Replay all of this type…</button>`}`}>
       ${!now.data ? html`<${Missing} answer=${now} what="The list of reasons" tall />` : rows.length === 0 ?
         html`<p>Nothing is dead${type ? ' of this type' : ''}. A job dies when its attempts are used up or its handler refuses it for good; it is kept here with its reason, and can be tried again.</p>` :

@@ -36,8 +36,12 @@ const isToRemedy = (text) => (/^docs\//.test(text) ? '' : text);
 /** What is wrong now: [[what, what helps]]. */
 function troubles(ready, overview) {
   const found = [];
-  for (const [name, state] of Object.entries((ready && ready.checks) || {}))
-    if (!isFine(state)) found.push([sentence(`${name}: ${state}`), remedy(`${name} ${state}`)]);
+  const checks = Object.entries((ready && ready.checks) || {}).filter(([, state]) => !isFine(state));
+  const isDatabaseDown = checks.some(([name]) => name.startsWith('database'));
+  for (const [name, state] of checks) {
+    const followsFromIt = isDatabaseDown && /^(membership|shards|notifications)/.test(name);
+    found.push([sentence(`${name}: ${state}`), followsFromIt ? 'It follows from the database.' : remedy(`${name} ${state}`)]);
+  }
   for (const reason of (overview && overview.reasons) || [])
     if (reason.code !== 'not_ready') found.push([reasonText(reason.text), String(reason.remedy).replace(/\b(\d+) ms\b/g, (_, ms) => length(ms))]);
   return found;

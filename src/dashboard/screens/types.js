@@ -199,7 +199,8 @@ function LimitsDialog({type, onClose, reload}) {
     <div class="buttons"><button class="primary" disabled=${isSame || action.isBusy} onClick=${save}>Set the limits</button><button onClick=${onClose}>Not now</button></div><//>`;
 }
 
-function TestDialog({name, onClose}) {
+function TestDialog({type, onClose}) {
+  const {name} = type;
   const [attribute, setAttribute] = useState('{"test": true}');
   const [id, setId] = useState('');
   const action = useAction();
@@ -211,7 +212,7 @@ function TestDialog({name, onClose}) {
     return `Job ${data.job_id} is created.`;
   });
   return html`<${Dialog} title=${`Test call of ${name}`} onClose=${onClose}>
-    <p>A real job with the key <code>${key}</code>, due now and tried once: its handler is called as for any other, signature and all.</p>
+    <p>A real job with the key <code>${key}</code>, due now and tried once: ${type.paused ? 'it waits until the type is resumed.' : type.handler.kind === 'pull' ? 'it waits until a consumer leases it.' : 'its handler is called as for any other, signature and all.'}</p>
     <${Field} label="Attribute (JSON)"><textarea class="short" spellcheck="false" value=${attribute} onInput=${(e) => setAttribute(e.target.value)}></textarea><//>
     <${Problem} text=${action.problem} />
     <div class="buttons">${id ? html`<a href=${link('job', {id})} onClick=${onClose}>See what became of job ${id}</a>` : html`<button class="primary" disabled=${action.isBusy} onClick=${create}>Create the job</button>`}
@@ -254,7 +255,7 @@ function state(type, counts, due, slo, recent, endpoint) {
   if (waiting > 0 && Number(due.oldest_age_ms) > kBehind && points.length === 0)
     points.push(kRest[due.waits_for] || kRest.workers);
   if (isFailing)
-    points.push([`${number(recent.retried)} attempts of the last minutes failed and are tried again; ${number(recent.done)} ${recent.done === 1 ? 'job was' : 'jobs were'} done.`, html`<a href=${link('jobs', {biz_type: type.name, status: 'pending'})}>Its pending jobs</a> say why, and wait for their next attempt.`]);
+    points.push([`${number(recent.retried)} attempts of the last minutes failed and are tried again; ${number(recent.done)} ${recent.done === 1 ? 'job was' : 'jobs were'} done.`, counts.pending > 0 ? html`<a href=${link('jobs', {biz_type: type.name, status: 'pending'})}>Its pending jobs</a> say why, and wait for their next attempt.` : '']);
   if (isLate(p99, type)) points.push([`Its p99 of lateness in the last minutes is ${length(p99)}; its target is ${length(type.slo.lateness_ms)}.`, '']);
   if (slo && slo.is_met === false) points.push([`${number(slo.missed)} of ${number(slo.n)} jobs of the last ${slo.days} days missed the target; allowed are ${number(Math.floor(slo.n * (1 - slo.target_share) + 1e-6))}.`, '']);
   if (counts.dead > 0) points.push([`${number(counts.dead)} ${counts.dead === 1 ? 'job is' : 'jobs are'} dead.`, html`<a href=${link('dead', {type: type.name})}>Reasons, and replay</a>`]);
@@ -316,7 +317,7 @@ function One({name}) {
     ${open === 'pause' && html`<${PauseDialog} name=${name} onClose=${close} reload=${type.reload} />`}
     ${open === 'limits' && html`<${LimitsDialog} type=${type.data} onClose=${close} reload=${type.reload} />`}
     ${open === 'edit' && html`<${EditDialog} type=${type.data} onClose=${close} reload=${type.reload} />`}
-    ${open === 'test' && html`<${TestDialog} name=${name} onClose=${close} />`}`;
+    ${open === 'test' && html`<${TestDialog} type=${type.data} onClose=${close} />`}`;
 }
 
 export function Types() {

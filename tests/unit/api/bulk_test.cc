@@ -74,10 +74,10 @@ TEST_F(BulkApi, WhatIsWrongIsNamed) {
       {R"({"action":"retry","filter":{"biz_id":"a"},"rate_per_s":0})", "rate_per_s", 400},
       {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"1999-12-31T23:59:59Z"})", "action_time", 400},
       {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"2077-01-01T00:00:00Z"})", "action_time", 400},
-      {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"2076-02-29T12:00:00Z","spread_ms":1})",
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"action_time":"2076-03-01T12:00:00Z","spread_ms":1})",
        "spread_ms", 422},
-      {R"({"action":"reschedule","filter":{"biz_id":"a"},"delay_ms":1577836800000,"spread_ms":1})", "spread_ms", 422},
-      {R"({"action":"reschedule","filter":{"biz_id":"a"},"delay_ms":1577836800001})", "delay_ms", 400},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"delay_ms":1577923200000,"spread_ms":1})", "spread_ms", 422},
+      {R"({"action":"reschedule","filter":{"biz_id":"a"},"delay_ms":1577923200001})", "delay_ms", 400},
   };
   for (const Case& wrong : cases) {
     const Answer answer = start(wrong.body);
@@ -104,7 +104,7 @@ TEST_F(BulkApi, TheLastDeadlineOfASpreadMayLieFiftyYearsAhead) {
     return R"({"action":"reschedule","filter":{"biz_id":"a"},"dry_run":true,)" + when + "}";
   };
   EXPECT_EQ(start(of(R"("delay_ms":1577836799999,"spread_ms":1)")).status, 200);
-  EXPECT_EQ(start(of(R"("action_time":"2076-02-29T11:59:59Z","spread_ms":1000)")).status, 200);
+  EXPECT_EQ(start(of(R"("action_time":"2076-03-01T11:59:59Z","spread_ms":1000)")).status, 200);
 }
 
 TEST_F(BulkApi, OneThatNoNodeRunsIsStoppedAtOnce) {

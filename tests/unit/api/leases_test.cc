@@ -49,6 +49,13 @@ TEST_F(Leases, GiveWholeJobsWithATokenAndAnEnd) {
   EXPECT_EQ(backend.leases[1].ttr, std::chrono::seconds(30)) << "the type's";
 }
 
+TEST_F(Leases, NoneIsNoAnswerWhileNoDatabaseAnswers) {
+  EXPECT_TRUE(lease().empty());
+  for (const DatabaseId database_id : backend.database_ids()) backend.silent.insert(database_id);
+  const Answer answer = post("/v1/types/ticket/lease", R"({"max":1})");
+  EXPECT_EQ(answer.status, 503) << answer.text;
+}
+
 TEST_F(Leases, AreAcknowledgedOnce) {
   const std::string id = due_job("a");
   const Json item = named(lease()[0]);

@@ -60,12 +60,29 @@ TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
     return get("/v1/overview").body;
   };
   EXPECT_EQ(verdict(1000, 9)["verdict"], "ok") << "single deaths are no reason for alarm";
-  EXPECT_EQ(verdict(0, 9)["verdict"], "ok");
+  EXPECT_EQ(verdict(9, 9)["verdict"], "ok");
+  EXPECT_EQ(verdict(0, 2)["verdict"], "ok");
+  EXPECT_EQ(verdict(0, 3)["verdict"], "late") << "none was done";
   EXPECT_EQ(verdict(11, 10)["verdict"], "ok");
   const Json dying = verdict(10, 10);
   EXPECT_EQ(dying["verdict"], "late");
   EXPECT_EQ(dying["reasons"][0]["code"], "dying");
   EXPECT_NE(dying["reasons"][0]["text"].get<std::string>().find("10 of 20 jobs"), std::string::npos);
+}
+
+TEST_F(OverviewApi, JobsThatWereDroppedTooLateDoNotBlameTheHandler) {
+  const auto remedy_of = [&](int dropped_late) {
+    backend.database.report_rows[Report::recent] = {Json{
+        {"biz_type", "order.unpaid"},
+        {"done", 0},
+        {"dead", 20},
+        {"dropped_late", dropped_late},
+        {"n", 0},
+        {"missed", 0}}.dump()};
+    return get("/v1/overview").body["reasons"][0]["remedy"].get<std::string>();
+  };
+  EXPECT_NE(remedy_of(10).find("handler"), std::string::npos);
+  EXPECT_NE(remedy_of(11).find("drop_older_than_ms"), std::string::npos);
 }
 
 TEST_F(OverviewApi, ATypeWhoseAttemptsFailIsNotOk) {

@@ -41,6 +41,11 @@ TEST(Duration, ShowsTheTwoLargestUnits) {
   EXPECT_EQ(format_duration(26 * 3'600'000.0 + 59'000), "1d 2h");
 }
 
+TEST(OneLine, JoinsTheLinesOfAMessage) {
+  EXPECT_EQ(one_line("could not connect\n\tIs the server running?\r\n"), "could not connect Is the server running?");
+  EXPECT_EQ(one_line(" \n"), "");
+}
+
 TEST(Printable, EscapesWhatCouldMoveTheCursorOrForgeALine) {
   EXPECT_EQ(printable("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\r\\n\\t\\x7f");
   EXPECT_EQ(printable("\xc2\x9b"), "\\x9b");                // a one-byte CSI

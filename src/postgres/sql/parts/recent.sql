@@ -1,6 +1,7 @@
 -- Events, lateness and targets since recent_begin, of the rows of a group.
 coalesce(sum(s.created), 0)::bigint AS created, coalesce(sum(s.done), 0)::bigint AS done,
-  coalesce(sum(s.dead), 0)::bigint AS dead, coalesce(sum(s.attempts), 0)::bigint AS attempts,
+  coalesce(sum(s.dead), 0)::bigint AS dead, coalesce(sum(s.dropped_late), 0)::bigint AS dropped_late,
+  coalesce(sum(s.attempts), 0)::bigint AS attempts,
   coalesce(sum(s.retried), 0)::bigint AS retried, coalesce(sum(s.started), 0)::bigint AS n,
   coalesce(sum(s.missed), 0)::bigint AS missed, max(s.max_ms) AS max_ms,
   date_part('epoch', statement_timestamp() - {{recent_begin}}) AS seconds,
