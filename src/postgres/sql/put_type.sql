@@ -6,6 +6,7 @@ VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9::jsonb)
 ON CONFLICT (name) DO UPDATE
 SET {{type_changed}},
     gmt_modified = {{type_modified}},
+    removal_at = NULL,
     removed_at = NULL,
     gmt_create = CASE WHEN t.removed_at IS NULL THEN t.gmt_create ELSE statement_timestamp() END
 WHERE $10::timestamptz IS NULL OR (t.gmt_modified = $10 AND t.removed_at IS NULL)
