@@ -699,7 +699,7 @@ CREATE TABLE tocsin.move (
   shard      smallint PRIMARY KEY,
   source     smallint NOT NULL,
   target     smallint NOT NULL CHECK (target <> source),
-  driver     bigint NOT NULL DEFAULT 1,
+  driver     bigint NOT NULL,
   -- The row of the control database decides.
   state      text NOT NULL DEFAULT 'copying' CHECK (state IN ('copying', 'switching', 'switched', 'aborting')),
   started_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -1796,7 +1796,7 @@ CREATE TABLE tocsin.move (
     shard smallint NOT NULL,
     source smallint NOT NULL,
     target smallint NOT NULL,
-    driver bigint DEFAULT 1 NOT NULL,
+    driver bigint NOT NULL,
     state text DEFAULT 'copying'::text NOT NULL,
     started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,

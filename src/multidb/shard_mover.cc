@@ -84,7 +84,15 @@ Status ShardMover::recall(Shard shard) {
   }
   if (!lost) return Unit{};
   is_begun_here_ = false;
-  if (auto done = control().recall(*lost); !done) return done;
+  const Status recalled = control().recall(*lost);
+  if (!recalled && recalled.error().code == ErrorCode::invalid) {
+    // The shard has moved on since: a command that was killed has left the record.
+    for (const DatabaseId database_id : {lost->source, lost->target})
+      if (database_id != 0)
+        if (auto done = at(database_id).forget(*lost); !done) return about(database_id, done.error());
+    return Unit{};
+  }
+  if (!recalled) return recalled;
   say("the control database has lost the move of " + shard_text(*lost) + ", other databases remember it");
   return Unit{};
 }
@@ -180,7 +188,19 @@ Status ShardMover::note(const ShardMove& move) {
     if (database_id == 0) continue;  // its row is the control database's
     if (auto done = at(database_id).note(move); !done) return about(database_id, done.error());
   }
-  return Unit{};
+  return confirm(move);
+}
+
+// This command may have been stopped since it became the driver, and the move may have ended: the databases have
+// forgotten it then, and take the one that notes itself for its driver.
+Status ShardMover::confirm(const ShardMove& move) {
+  const auto now = take(move.shard, {});
+  if (now && *now && (*now)->driver == move.driver) return Unit{};
+  if (!now && now.error().code != ErrorCode::invalid) return now.error();
+  for (const DatabaseId database_id : {move.source, move.target})
+    if (database_id != 0)
+      if (auto done = at(database_id).forget(move); !done) return about(database_id, done.error());
+  return Error{ErrorCode::superseded, "another driver has taken this move over", ""};
 }
 
 Status ShardMover::switch_over(ShardMove& move) {

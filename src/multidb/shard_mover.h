@@ -101,6 +101,7 @@ class ShardMover {
   Status refuse_nodes_without(DatabaseId database_id);
   Status wait_for_nodes();
   Status note(const ShardMove& move);
+  Status confirm(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
   Status copy(const ShardMove& move);
   // Reports why the target's workers do not copy or apply changes. Error invalid: they have failed for too long.

@@ -11,6 +11,14 @@ SessionConfig membership_session(const OpenDatabase& control) {
   return session;
 }
 
+// While a proposal of a map hangs, no newer map is applied here, and the lease is not extended.
+SessionConfig owner_session(const OpenDatabase& control) {
+  SessionConfig session = membership_session(control);
+  session.statement_timeout_ms = 1'000;
+  session.lock_timeout_ms = 500;
+  return session;
+}
+
 }  // namespace
 
 Membership::Membership(const ClusterConfig& config, const std::vector<OpenDatabase>& databases, const Clock& clock,
@@ -18,7 +26,7 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
     : config_(config),
       events_(events),
       heartbeat_session_(membership_session(databases.front())),
-      owner_session_(membership_session(databases.front())),
+      owner_session_(owner_session(databases.front())),
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),
       heartbeat_(config, heartbeat_store_, view_, events,

@@ -88,6 +88,7 @@ void Engine::request_sweep() {
 }
 
 void Engine::set_shards(std::vector<Shard> owned) {
+  shared_.gained.note(*shared_.shards.get(), owned);
   shared_.shards.set(std::make_shared<const std::vector<Shard>>(std::move(owned)));
   scan_soon();
 }

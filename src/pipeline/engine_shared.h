@@ -18,6 +18,7 @@
 #include "pipeline/answer_watch.h"
 #include "pipeline/db_clock.h"
 #include "pipeline/engine_config.h"
+#include "pipeline/gained_shards.h"
 #include "pipeline/known_jobs.h"
 #include "pipeline/membership_state.h"
 #include "pipeline/scan_progress.h"
@@ -79,6 +80,7 @@ struct EngineShared {
 
   const EngineConfig config;
   Latest<std::vector<Shard>> shards;  // those that this node owns and scans, in order
+  GainedShards gained;                // engine -> scanner
   // All shards that live in this database, in order: a consumer here may get jobs of any of them.
   Latest<std::vector<Shard>> all_shards{std::make_shared<const std::vector<Shard>>()};
   Latest<TypeCatalog> catalog;

@@ -41,6 +41,9 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   const auto catalog = shared_.catalog.get();
   const auto shards = shared_.shards.get();
   const auto all_shards = shared_.all_shards.get();
+  // Another node may have written to a gained shard: what was read of it before does not count.
+  const auto gained = shared_.gained.take();
+  for (const Shard shard : gained) tenure_.begin_anew(shard);
   tenure_.note(shards, now);
   const auto is_read = [&](const Lane& lane) {
     if (std::ranges::binary_search(*shards, lane.shard)) return true;
@@ -49,7 +52,7 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   std::erase_if(lanes_, [&](const auto& entry) {
     const auto& [lane, cursor] = entry;
     const BizType* type = catalog->find(lane.type_id);
-    if (!type || type->is_paused(db_now) != cursor.is_paused() || !is_read(lane)) {
+    if (!type || type->is_paused(db_now) != cursor.is_paused() || !is_read(lane) || gained.contains(lane.shard)) {
       overflow_.forget(lane);
       return true;
     }

@@ -31,6 +31,8 @@ class ShardTenure {
     std::erase_if(since_, [this](const auto& entry) { return !std::ranges::binary_search(*owned_, entry.first); });
     for (const Shard shard : *owned_) since_.try_emplace(shard, now);
   }
+  // The shard was gained since the last note(), perhaps after a loss that no note() saw.
+  void begin_anew(Shard shard) { since_.erase(shard); }
   // A shard that the node does not own is settled: of it only lanes of pull types are read, and their releases are due
   // at the time of the release.
   bool is_settled(Shard shard) const {

@@ -42,7 +42,8 @@ struct ShardMove {
   };
   Shard shard = 0;
   DatabaseId source = 0, target = 0;
-  std::int64_t driver = 0;  // number of the process that drives it; each driver's is larger than the one before
+  std::int64_t driver =
+      0;  // number of the process that drives it; larger than that of any before, of earlier moves, too
   State state = State::copying;
   bool may_be_frozen = false;  // `thaw_at` is set: a freeze was announced, and set_writable() not called since
   bool is_overdue = false;     // `thaw_at` was past when this was read

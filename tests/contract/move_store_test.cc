@@ -54,6 +54,8 @@ TEST_F(MoveStoreTest, TheLastWhoTookItDrivesIt) {
   EXPECT_EQ(must(store.list()).front().driver, second.driver) << "and a refusal took nothing";
   must(store.end(second));
   EXPECT_FALSE(must(store.take(3, {}, {}))) << "nothing is under way";
+  EXPECT_GT(taken().driver, second.driver) << "of the next move: an earlier driver may still write";
+  must(store.end(must(store.list()).front()));
   EXPECT_FALSE(must(store.take(3, DatabaseId{0}, {}))) << "it is there already";
 }
 

@@ -141,7 +141,7 @@ export async function KeepsWhatAnotherHasChangedInAType(stand) {
   const put = (attempts, rate) => node.call('PUT', 'v1/types/to.share', {handler: {kind: 'noop'}, max_attempts: attempts, rate_per_s: rate});
   const stored = () => stand.sql("SELECT max_attempts, rate_per_s FROM tocsin.biz_type WHERE name = 'to.share'");
   await put(3, 10);
-  const page = await openPage(stand);
+  const page = await openPage(stand, {mayRefuse: true});
   await visit(page, node.url + '?screen=types&type=to.share');
   await press(page, 'Edit…');
   const text = page.getByLabel('Settings (JSON)');

@@ -9,6 +9,11 @@ using State = ShardMove::State;
 
 namespace {
 
+// As the statements do: larger than that of any driver of an earlier move, too.
+std::int64_t next_driver(std::int64_t after, WallTime now) {
+  return std::max(after + 1, static_cast<std::int64_t>(now.time_since_epoch().count()));
+}
+
 Error driven_by_another() { return {ErrorCode::superseded, "another driver has taken this move over", ""}; }
 
 }  // namespace
@@ -75,7 +80,7 @@ Result<std::optional<ShardMove>> FakeMoves::take(Shard shard, std::optional<Data
   if (record == moves_.end()) {
     if (!target || database_of(shard) == *target) return Taken();
     Record& begun = moves_[shard];
-    begun.move = {shard, database_of(shard), *target, 1, State::copying, false, false};
+    begun.move = {shard, database_of(shard), *target, next_driver(0, now), State::copying, false, false};
     return Taken(told(begun, now));
   }
   Record& own = record->second;
@@ -83,7 +88,7 @@ Result<std::optional<ShardMove>> FakeMoves::take(Shard shard, std::optional<Data
     return Error{ErrorCode::invalid, "another command drives this move now", ""};
   if (target && own.move.target != *target)
     return Error{ErrorCode::invalid, "the shard is on its way to another database", ""};
-  if (!driver || own.move.driver != *driver) ++own.move.driver;
+  if (!driver || own.move.driver != *driver) own.move.driver = next_driver(own.move.driver, now);
   own.is_rescued = false;
   return Taken(told(own, now));
 }
@@ -93,7 +98,7 @@ std::optional<ShardMove> FakeMoves::take_over(const ShardMove& move, WallTime no
   if (record == moves_.end() || record->second.move.driver != move.driver) return std::nullopt;
   Record& own = record->second;
   if (!own.thaw_at || *own.thaw_at >= now) return std::nullopt;
-  ++own.move.driver;
+  own.move.driver = next_driver(own.move.driver, now);
   own.is_rescued = true;
   if (own.move.state == State::switching) own.move.state = State::copying;
   own.thaw_at = now + kThawLease;
@@ -147,7 +152,7 @@ Status FakeMoves::recall(const ShardMove& lost, WallTime now) {
     return Error{ErrorCode::invalid, "databases remember a move between others", ""};
   Record& record = moves_[lost.shard];
   record.move = lost;
-  ++record.move.driver;
+  record.move.driver = next_driver(record.move.driver, now);
   record.move.state = database_id == lost.source ? State::copying : State::switched;
   record.thaw_at = now + kThawLease;
   return Unit{};

@@ -2,6 +2,6 @@
 -- since.
 -- Index: the primary key of tocsin.move.
 UPDATE tocsin.move
-SET driver = CASE WHEN driver = $2::bigint THEN driver ELSE driver + 1 END, is_rescued = false
+SET driver = CASE WHEN driver = $2::bigint THEN driver ELSE {{next_driver after = driver}} END, is_rescued = false
 WHERE shard = $1 AND (driver = coalesce($2::bigint, driver) OR is_rescued)
 RETURNING {{move_columns}}

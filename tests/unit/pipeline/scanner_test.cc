@@ -105,6 +105,22 @@ TEST_F(ScannerTest, ASweepFindsAnOldRowThatCameWhileAShardWasGained) {
   EXPECT_EQ(events[Counter::audit_found], 0);
 }
 
+// Between two scans: the list of shards is the same as before.
+TEST_F(ScannerTest, AShardThatWasLostAndGainedAgainIsReadFromTheBeginning) {
+  keeps_awake = true;
+  oldest_writer = next_writer = 7;
+  config.handover_time = 8s;
+  scan_until(kStart + 21s);
+  insert(kStart - 20s);
+  scan_until(kStart + 23s);
+  EXPECT_EQ(found(), std::vector<JobId>{});
+  const std::vector<Shard> all = *shared().shards.get();
+  shared().gained.note(all, {});
+  shared().gained.note({}, all);
+  scan_until(kStart + 25s);
+  EXPECT_EQ(found().size(), 1U);
+}
+
 TEST_F(ScannerTest, AnAuditCountsNothingThatASweepWouldHaveFound) {
   keeps_awake = true;
   oldest_writer = 7;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pipeline/gained_shards.h"
+
 namespace tocsin {
 namespace {
 
@@ -30,6 +32,16 @@ TEST(ShardTenure, AShardThatComesBackIsNew) {
   tenure.note(shards({1, 2}), MonoTime(30s));
   EXPECT_FALSE(tenure.is_settled(1));
   EXPECT_TRUE(tenure.is_settled(2)) << "it was never given up";
+}
+
+TEST(GainedShards, AShardThatWasLostInBetweenIsGained) {
+  GainedShards gained;
+  gained.note({}, {1, 2});
+  EXPECT_EQ(gained.take(), (std::set<Shard>{1, 2}));
+  gained.note({1, 2}, {2});
+  gained.note({2}, {1, 2});
+  EXPECT_EQ(gained.take(), std::set<Shard>{1});
+  EXPECT_TRUE(gained.take().empty());
 }
 
 }  // namespace

@@ -1,0 +1,107 @@
+#include "multidb/shard_mover.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_moves.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Shard kShard = 1;
+
+// Calls `stalls` once, when a command has become the driver and before it goes on.
+class Stall final : public FaultPoint {
+ public:
+  std::function<void()> stalls;
+
+  Fate before(const FakeCall&) override { return Fate::happens; }
+  void working(const FakeCall&) override {}
+  bool after(const FakeCall& call) override {
+    if (call.verb == "move_take")
+      if (const auto now = std::exchange(stalls, nullptr)) now();
+    return true;
+  }
+  void keep(std::function<void()>) override {}
+};
+
+// Three databases; the shard lives in the second one.
+class ShardMoverTest : public ::testing::Test {
+ protected:
+  ShardMoverTest() {
+    for (int i = 0; i < 3; ++i) {
+      databases.emplace_back([this] { return WallTime() + clock.now().time_since_epoch(); }, 4);
+      moves.emplace_back(databases.back(), moves);
+    }
+    moves[0].data().members.set_database_ids({0, 1, 2, 0});
+    moves[0].nodes_behind = [](std::int64_t) { return std::vector<std::string>(); };
+    for (Shard shard = 0; shard < 4; ++shard)
+      moves[static_cast<std::size_t>(map().database_of(shard))].settle_in(shard);
+  }
+  ShardMap map() { return moves[0].data().members.map(); }
+  Status move(DatabaseId target, FaultPoint& faults) {
+    const auto open_session = [&](DatabaseId database_id, std::optional<Shard> shard) {
+      return fake_move_end(moves[static_cast<std::size_t>(database_id)], shard, clock, faults);
+    };
+    ShardMover mover({{0, "a", ""}, {1, "b", ""}, {2, "c", ""}}, open_session, clock, {}, [](const std::string&) {});
+    return mover.move(kShard, target);
+  }
+  void expect_at_rest_in(DatabaseId database_id) {
+    EXPECT_EQ(map().database_of(kShard), database_id);
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+      EXPECT_EQ(moves[i].leftovers(), "") << i;
+      EXPECT_EQ(moves[i].lives_here(kShard), static_cast<DatabaseId>(i) == database_id) << i;
+    }
+  }
+
+  // Replication goes on while the mover waits.
+  struct Clock final : PacingClock {
+    explicit Clock(FakeMoveDatabases& all) : moves(all) {}
+    MonoTime now() const override { return time; }
+    void sleep(Duration length) override {
+      time += length;
+      for (FakeMoves& each : moves)
+        while (each.replicate(kShard)) {
+        }
+    }
+    FakeMoveDatabases& moves;
+    MonoTime time{std::chrono::hours(1)};
+  };
+  std::deque<FakeDatabase> databases;
+  FakeMoveDatabases moves;
+  Clock clock{moves};
+  Stall stall, steady;
+};
+
+TEST_F(ShardMoverTest, MovesAShard) {
+  EXPECT_TRUE(move(2, steady));
+  expect_at_rest_in(2);
+}
+
+// The databases forget a move that has ended. A command that was stopped since it became the driver must not be taken
+// for the driver of a new one: it would open the shard in its source again.
+TEST_F(ShardMoverTest, ACommandThatWasStoppedDuringTheWholeMoveChangesNothing) {
+  stall.stalls = [&] { EXPECT_TRUE(move(2, steady)); };
+  EXPECT_TRUE(move(2, stall)) << "the shard is where it should be";
+  expect_at_rest_in(2);
+}
+
+TEST_F(ShardMoverTest, ACommandThatWasStoppedDuringTwoMovesChangesNothing) {
+  stall.stalls = [&] {
+    EXPECT_TRUE(move(2, steady));
+    EXPECT_TRUE(move(1, steady));
+  };
+  EXPECT_TRUE(move(2, stall)) << "it begins anew";
+  expect_at_rest_in(2);
+}
+
+TEST_F(ShardMoverTest, ARecordThatAKilledCommandLeftDelaysNoLaterMove) {
+  ASSERT_TRUE(move(2, steady));
+  ASSERT_TRUE(move(0, steady));
+  for (const std::size_t i : {1U, 2U})
+    ASSERT_TRUE(moves[i].note({kShard, 1, 2, 5, ShardMove::State::copying, false, false}));
+  EXPECT_TRUE(move(1, steady));
+  expect_at_rest_in(1);
+}
+
+}  // namespace
+}  // namespace tocsin
