@@ -84,7 +84,7 @@ Status ShardMover::recall(Shard shard) {
   }
   if (!lost) return Unit{};
   is_begun_here_ = false;
-  const Status recalled = control().recall(*lost);
+  Status recalled = control().recall(*lost);
   if (!recalled && recalled.error().code == ErrorCode::invalid) {
     // The shard has moved on since: a command that was killed has left the record.
     for (const DatabaseId database_id : {lost->source, lost->target})

@@ -75,7 +75,7 @@ void add_gauges_of(const Databases& databases, Metrics& metrics) {
       [](const Database& database) { return static_cast<double>(database.shards()); });
   sum("tocsin_known_jobs", "Candidates in memory",
       [](const Database& database) { return static_cast<double>(database.shared().known.size()); });
-  sum("tocsin_due_jobs", "Due jobs waiting for a claim",
+  sum("tocsin_due_jobs", "Due jobs in memory that wait for a claim; a backlog waits in its table",
       [](const Database& database) { return static_cast<double>(database.shared().due.size()); });
   sum("tocsin_backlog_lanes", "Lanes whose backlog is claimed straight from the table",
       [](const Database& database) { return static_cast<double>(database.shared().due.backlog_lanes()); });

@@ -46,7 +46,8 @@ class PgCreate {
   void insert(pqxx::transaction_base& tx, bool keyed);
   void exec_insert(pqxx::transaction_base& tx, bool keyed);  // the statement of insert()
   using Index = std::unordered_map<JobId, std::size_t>;      // items by their ids
-  // Settles the items of types that take no jobs, and takes them out of `index`. False: there are none.
+  // Settles the items of types that take no jobs as refused, and takes them out of `index`; settle_keys() may still
+  // find the ended job of their key. False: there are none.
   bool refuse_closed_types(const pqxx::field& closed, Index& index);
   // Of the items that were inserted those whose key a finished job has.
   std::unordered_set<std::size_t> created_twice(pqxx::transaction_base& tx);

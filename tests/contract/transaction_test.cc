@@ -160,6 +160,17 @@ TEST_P(StoreContract, JobsOfARemovedTypeAreRefusedEachByItself) {
   EXPECT_EQ(create_reply(of_type(type, later())).kind, CreateKind::type_removed);
 }
 
+TEST_P(StoreContract, ARepeatFindsTheEndedJobOfARemovedType) {
+  NewJob job = keyed("k", at(db->now() + kLong));
+  job.type_id = must(db->types().put(plain_type("t"))).type.type_id;
+  const JobId id = create(job);
+  cancel(id);
+  must(db->types().remove("t"));
+  const CreateReply again = create_reply(job);
+  EXPECT_EQ(again.kind, CreateKind::existing);
+  EXPECT_EQ(again.job_id, id);
+}
+
 TEST_P(StoreContract, OneJobOfARemovedTypeUndoesACallThatIsAllOrNothing) {
   const TypeId type = must(db->types().put(plain_type("t"))).type.type_id;
   must(db->types().remove("t"));

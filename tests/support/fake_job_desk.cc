@@ -87,10 +87,10 @@ void FakeDatabase::begin_ids_anew() {
 }
 
 CreateReply FakeDatabase::create_one(const NewJob& job, Undo& undo, WallTime now) {
-  if (is_removed(job.type_id)) return {CreateReply::Kind::type_removed, 0, {}, {}, {}, {}};
   if (job.idempotency_key && !bugs.create_ignores_key)
     if (const auto key = keys_.find({job.biz_id, job.type_id, *job.idempotency_key}); key != keys_.end())
       return answer_with_existing(job, live_.find(key->second), undo, now);
+  if (is_removed(job.type_id)) return {CreateReply::Kind::type_removed, 0, {}, {}, {}, {}};
   Row row;
   row.job.job_id = make_job_id(++last_sequence_, shard_of(job.biz_id, shards_));
   row.job.biz_id = job.biz_id;
