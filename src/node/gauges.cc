@@ -51,6 +51,7 @@ std::vector<LabelledValue> paused_types(const TypeCatalog& catalog, WallTime now
   for (const auto& type : catalog.types)
     if (type->is_paused(now)) ++paused[labels.of(type->name)];
   std::vector<LabelledValue> values;
+  values.reserve(paused.size());
   for (const auto& [name, n] : paused) values.push_back({{{"biz_type", name}}, n});
   return values;
 }
