@@ -83,7 +83,7 @@ CREATE TABLE tocsin.biz_type (
 -- sets removal_at, waits until all transactions have ended whose ids are older than that, and only then looks for live
 -- jobs. Creates that see removal_at share a lock on the row, which the removal waits for. So this takes the transaction id
 -- before it reads, and it is volatile: each of its statements has a snapshot of its own. A transaction that keeps one
--- snapshot always locks the row, and fails if the type has changed since.
+-- snapshot always locks the row, and fails if a removal has begun since.
 CREATE FUNCTION tocsin.takes_jobs(type_id integer) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
@@ -1171,9 +1171,10 @@ END $$;
 
 -- 12. Role of sql handlers -------------------------------------------------------------------------------------------
 
--- Functions of sql handlers run as the role tocsin_handler. It has no rights of its own: the business grants it EXECUTE on
--- its functions, USAGE on their schema, and access to the tables they use. A role belongs to the server, so another
--- database may have created it already. Without CREATEROLE, an administrator must do what this block does.
+-- Functions of sql handlers run as the role tocsin_handler. Beside the SQL interface (section 15) it has no rights of its
+-- own: the business grants it EXECUTE on its functions, USAGE on their schema, and access to the tables they use. A role
+-- belongs to the server, so another database may have created it already. Without CREATEROLE, an administrator must run
+-- scripts/roles.sql.
 DO $$
 BEGIN
   BEGIN

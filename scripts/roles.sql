@@ -33,6 +33,12 @@ SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', p.oid::regprocedure, :'busin
   FROM pg_proc p
  WHERE p.pronamespace = to_regnamespace('tocsin') AND p.proname IN ('create_job', 'cancel_job', 'cancel_jobs', 'reschedule_job') \gexec
 
+-- Functions of sql handlers may create and cancel the jobs that follow. The migration grants this, too, if the role is there.
+SELECT 'GRANT USAGE ON SCHEMA tocsin TO tocsin_handler' WHERE to_regnamespace('tocsin') IS NOT NULL \gexec
+SELECT format('GRANT EXECUTE ON FUNCTION %s TO tocsin_handler', p.oid::regprocedure)
+  FROM pg_proc p
+ WHERE p.pronamespace = to_regnamespace('tocsin') AND p.proname IN ('create_job', 'cancel_job', 'cancel_jobs', 'reschedule_job') \gexec
+
 \if :{?reporter}
 SELECT format('CREATE ROLE %I LOGIN', :'reporter') WHERE to_regrole(quote_ident(:'reporter')) IS NULL \gexec
 GRANT tocsin_report TO :"reporter";

@@ -15,6 +15,13 @@ void ApiContext::on_database(const CallPtr& call, DatabaseId database_id, std::f
   if (!is_taken) too_busy(call);
 }
 
+void ApiContext::wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const {
+  if (const auto why = backend.unavailable_reason(0)) return call->refuse(problem_of(*why, 0));
+  const bool is_taken =
+      backend.post_waiting(0, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
+  if (!is_taken) too_busy(call);
+}
+
 void ApiContext::read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
   if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
   const bool is_taken = backend.post_read(

@@ -29,6 +29,8 @@ class ApiContext {
   void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // The same for reads that may be slow (Backend::post_read).
   void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
+  // The same for work that waits for other transactions (Backend::post_waiting).
+  void wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const;
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {  // database 0
     on_database(call, 0, std::move(work));
   }

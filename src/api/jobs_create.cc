@@ -228,7 +228,8 @@ void BatchAnswer::take(DatabaseId database_id, const Replies& replies) {
   const bool is_undone = !is_partial_ && std::ranges::any_of(replies, &CreateReply::is_refused);
   std::map<JobId, std::size_t> undone;  // jobs that were made by this batch and are gone, and their items
   for (std::size_t i = 0; is_undone && i < replies.size(); ++i)
-    if (replies[i].kind == CreateReply::Kind::created) undone.emplace(replies[i].job_id, items[part.at[i]]);
+    if (replies[i].kind == CreateReply::Kind::created && replies[i].job_id != 0)
+      undone.emplace(replies[i].job_id, items[part.at[i]]);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const CreateReply& reply = replies[i];
     Fate& fate = fates_[part.at[i]];

@@ -59,6 +59,7 @@ struct Route {
   std::vector<Parameter> query = {};  // the router refuses all others
   std::string request = {};           // name of the schema of its body; empty: no body, or an empty object
   bool is_body_optional = false;
+  bool takes_if_match = false;     // otherwise the router refuses the header on all methods but GET
   std::size_t body_limit = 16384;  // bytes; without `request` 1 KiB
   std::vector<Reply> replies = {};
   std::vector<int> errors = {};                                 // statuses beside 400, 401, 403, 413 and 415
@@ -68,8 +69,8 @@ struct Route {
 };
 
 // Finds the route of a request, checks the caller, the names of the query's parameters (each once at most) and the type
-// of the body, and runs the handler, which checks the values. Refuses with 400 (path, query, or a body where none
-// belongs), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (Content-Type is not JSON).
+// of the body, and runs the handler, which checks the values. Refuses with 400 (path, query, If-Match, or a body where
+// none belongs), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (Content-Type is not JSON).
 // Thread: const after construction; admit any.
 class Router : public HttpApp {
  public:

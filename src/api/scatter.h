@@ -31,7 +31,7 @@ std::vector<DatabaseId> databases_of(const std::map<DatabaseId, Part>& parts) {
 }
 
 // Which threads of a database do the work: those of Backend::post or Backend::post_read.
-enum class Pool { writes, slow_reads };
+enum class Pool { writes, slow_reads, lock_waits };
 
 // Sends a request to a database; `reply` is called once, on any thread. False: its queue is full, and `reply` is not
 // called.
@@ -103,8 +103,15 @@ void scatter(const ApiContext& context, const CallPtr& call, const std::vector<D
   const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId database_id,
                                                              std::function<void(Result<T>)> reply) {
     auto work = replying<T>([ask, database_id](Stores& stores) { return ask(database_id, stores); }, std::move(reply));
-    return pool == Pool::slow_reads ? context.backend.post_read(database_id, std::move(work))
-                                    : context.backend.post(database_id, std::move(work));
+    switch (pool) {
+      case Pool::slow_reads:
+        return context.backend.post_read(database_id, std::move(work));
+      case Pool::lock_waits:
+        return context.backend.post_waiting(database_id, std::move(work));
+      case Pool::writes:
+        break;
+    }
+    return context.backend.post(database_id, std::move(work));
   };
   gather<T>(context, call, database_ids, post, std::move(done), of);
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kTypeBody = 65536;
 constexpr std::size_t kMostReason = 1000;  // bytes
 
-// For a PUT with If-Match.
+// For a request with If-Match.
 Problem other_version(const std::string& name) {
   return {412, "The type \"" + name + "\" is not the version of If-Match any more: read it again."};
 }
@@ -31,6 +31,21 @@ void answer_change(ApiContext& context, const CallPtr& call, Stores& control, co
 // The version of a type as an entity tag, with its quotes.
 std::string etag_of(const BizType& type) { return '"' + rfc3339(type.gmt_modified) + '"'; }
 
+// Whether the value of If-Match, "*" or a list of entity tags, names this one. Weak tags match nothing (RFC
+// 9110, 13.1.1).
+bool is_matched(std::string_view if_match, std::string_view etag) {
+  if (if_match == "*") return true;
+  while (!if_match.empty()) {
+    const std::size_t comma = std::min(if_match.find(','), if_match.size());
+    std::string_view item = if_match.substr(0, comma);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    if (item == etag) return true;
+    if_match.remove_prefix(std::min(comma + 1, if_match.size()));
+  }
+  return false;
+}
+
 HttpResponse type_response(const ApiContext& context, int status, const BizType& type, Reader reader) {
   return {status, "application/json", type_text(type, context.backend.now(), reader), {{"ETag", etag_of(type)}}};
 }
@@ -42,7 +57,7 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::o
     const auto stored = stores.types.find(wanted.name);
     if (!stored) return call->refuse(context.problem_of(stored.error(), 0));
     const std::string& if_match = call->request.if_match;
-    if (!if_match.empty() && (!*stored || (if_match != "*" && if_match != etag_of(**stored))))
+    if (!if_match.empty() && (!*stored || !is_matched(if_match, etag_of(**stored))))
       return call->refuse(other_version(wanted.name));
     if (paused && *paused != (*stored && (*stored)->is_paused(context.backend.now())))
       return call->refuse({400,
@@ -57,8 +72,7 @@ void put(ApiContext& context, const CallPtr& call, const BizType& wanted, std::o
     if (const auto problem = restore_password(type, *stored ? &**stored : nullptr)) return call->refuse(*problem);
     if (const auto error = context.backend.check_handler(type))
       return call->refuse({400, error->message, error->field.empty() ? "handler" : error->field});
-    const bool is_bound = !if_match.empty() && if_match != "*";
-    const auto reply = stores.types.put(type, is_bound ? std::optional((*stored)->gmt_modified) : std::nullopt);
+    const auto reply = stores.types.put(type, if_match.empty() ? std::nullopt : std::optional((*stored)->gmt_modified));
     if (!reply) return call->refuse(context.problem_of(reply.error(), 0));
     if (reply->is_other_version) return call->refuse(other_version(wanted.name));
     answer_change(context, call, stores,
@@ -107,6 +121,7 @@ void list(ApiContext& context, const CallPtr& call) {
   });
 }
 
+using Registry = TypeStore::Registry;
 using RemoveReply = TypeStore::RemoveReply;
 
 // Why a database did not remove the type; nullopt: it did.
@@ -124,7 +139,9 @@ std::optional<Problem> remove_problem(const ApiContext& context, const std::stri
     case RemoveReply::jobs_may_come:
       break;
   }
-  return Problem{503, "A transaction is open that may create jobs of the type: ask again when it has ended.", "", 1};
+  return Problem{
+      503, "A transaction is open that may create jobs of the type, or the type was changed meanwhile: ask again.", "",
+      1};
 }
 
 // Lets the copies in other databases, which may be marked as removed, be written again.
@@ -134,55 +151,73 @@ void renew(ApiContext& context, Stores& control, const std::string& name) {
   context.backend.mirror_types([] {});
 }
 
-// `is_copied`: other databases have marked their copies as removed.
-void remove_at_control(ApiContext& context, const CallPtr& call, Stores& stores, bool is_copied) {
+// `version`: at which the copies in other databases were marked as removed; nullopt: there are none.
+void remove_at_control(ApiContext& context, const CallPtr& call, Stores& stores, std::optional<WallTime> version) {
   const std::string& name = call->arguments[0];
-  const auto problem = remove_problem(context, name, {0, stores.types.remove(name)});
+  const auto problem = remove_problem(context, name, {0, stores.types.remove(name, Registry::original, version)});
   if (!problem) {
     std::string text;
     JsonWriter(text).begin_object().field("result", "deleted").field("name", name).end_object();
     return answer_change(context, call, stores, {200, "application/json", std::move(text), {}});
   }
-  if (is_copied) renew(context, stores, name);
+  if (version) renew(context, stores, name);
   call->refuse(*problem);
+}
+
+using RemoveAnswers = std::vector<DatabaseAnswer<RemoveReply>>;
+
+void take_answers_of_copies(ApiContext& context, const CallPtr& call, const RemoveAnswers& answers, WallTime version) {
+  std::optional<Problem> problem;
+  bool is_marked = false;  // a copy, perhaps
+  for (const auto& answer : answers) {
+    if (!problem) problem = remove_problem(context, call->arguments[0], answer);
+    is_marked = is_marked || !answer.result || *answer.result == RemoveReply::removed;
+  }
+  if (problem && !is_marked) return call->refuse(*problem);
+  context.wait_on_control(call, [&context, call, problem, version](Stores& stores) {
+    if (!problem) return remove_at_control(context, call, stores, version);
+    renew(context, stores, call->arguments[0]);
+    call->refuse(*problem);
+  });
 }
 
 // Jobs of the type may live anywhere: the other databases remove their copies first, so that none is created there any
 // more. If one of them refuses, or the control database does, all copies are written again.
-void remove_copies(ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& others) {
+void remove_copies(ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& others, WallTime version) {
   scatter<RemoveReply>(
       context, call, others,
       [&context, call](DatabaseId, Stores& stores) -> Result<RemoveReply> {
         if (auto done = context.backend.make_types_known(stores); !done) return done.error();
-        auto reply = stores.types.remove(call->arguments[0], TypeStore::Registry::copy);
+        auto reply = stores.types.remove(call->arguments[0], Registry::copy, std::nullopt);
         // A removal that was cut short has marked this copy.
         if (reply && *reply == RemoveReply::not_found) return RemoveReply::removed;
         return reply;
       },
-      [&context, call](const std::vector<DatabaseAnswer<RemoveReply>>& answers) {
-        std::optional<Problem> problem;
-        for (const auto& answer : answers)
-          if (!problem) problem = remove_problem(context, call->arguments[0], answer);
-        context.on_control(call, [&context, call, problem](Stores& stores) {
-          if (!problem) return remove_at_control(context, call, stores, true);
-          renew(context, stores, call->arguments[0]);
-          call->refuse(*problem);
-        });
-      });
+      [&context, call, version](const RemoveAnswers& answers) {
+        take_answers_of_copies(context, call, answers, version);
+      },
+      0, Pool::lock_waits);
 }
 
 void remove(ApiContext& context, const CallPtr& call) {
   std::vector<DatabaseId> others = context.backend.database_ids();
   std::erase(others, 0);
-  context.on_control(call, [&context, call, others](Stores& stores) {
-    if (others.empty()) return remove_at_control(context, call, stores, false);
+  context.wait_on_control(call, [&context, call, others](Stores& stores) {
+    const std::string& if_match = call->request.if_match;
+    if (others.empty() && if_match.empty()) return remove_at_control(context, call, stores, {});
+    // Replication asks no registry whether it may bring a job.
+    if (!others.empty() && !context.backend.moves().empty())
+      return call->refuse({503, "A shard is moving: delete the type when the move has ended.", "", 1});
     const auto type = stores.types.find(call->arguments[0]);
     if (!type) return call->refuse(context.problem_of(type.error(), 0));
     if (!*type) return call->refuse(no_such_type(call->arguments[0]));
+    if (!if_match.empty() && !is_matched(if_match, etag_of(**type)))
+      return call->refuse(other_version(call->arguments[0]));
+    if (others.empty()) return remove_at_control(context, call, stores, (*type)->gmt_modified);
     // This node may not have heard of the type yet; the copies are made from what it knows.
     if (auto done = context.backend.reload_types(stores); !done)
       return call->refuse(context.problem_of(done.error(), 0));
-    remove_copies(context, call, others);
+    remove_copies(context, call, others, (*type)->gmt_modified);
   });
 }
 
@@ -229,14 +264,17 @@ Route type_route(std::string method, std::string path, Access access, std::strin
 
 std::vector<Route> type_routes(ApiContext& context) {
   Route put_route = type_route("PUT", "/{name}", Access::manage, "putType",
-                               "Create or replace a type; with If-Match only the version of that ETag", "Type",
+                               "Create or replace a type; with If-Match (an ETag) only that version", "Type",
                                [&context](const CallPtr& call) { put(context, call); });
   put_route.request = "NewType";
+  put_route.takes_if_match = true;
   put_route.replies = {{201, "Type"}, {200, "Type"}};
   put_route.errors = {412, 429, 503};
-  Route remove_route = type_route("DELETE", "/{name}", Access::manage, "deleteType", "Delete a type without live jobs",
+  Route remove_route = type_route("DELETE", "/{name}", Access::manage, "deleteType",
+                                  "Delete a type without live jobs; with If-Match (an ETag) only that version",
                                   "DeletedType", [&context](const CallPtr& call) { remove(context, call); });
-  remove_route.errors.push_back(409);
+  remove_route.takes_if_match = true;
+  remove_route.errors.insert(remove_route.errors.end(), {409, 412});
   Route pause_route = type_route("POST", "/{name}/pause", Access::manage, "pauseType", "Stop firing; jobs stay pending",
                                  "Type", [&context](const CallPtr& call) { pause(context, call); });
   pause_route.request = "Pause";

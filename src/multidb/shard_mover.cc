@@ -83,7 +83,6 @@ Status ShardMover::recall(Shard shard) {
     if (*noted && (!lost || (*noted)->driver > lost->driver)) lost = **noted;
   }
   if (!lost) return Unit{};
-  is_begun_here_ = false;
   Status recalled = control().recall(*lost);
   if (!recalled && recalled.error().code == ErrorCode::invalid) {
     // The shard has moved on since: a command that was killed has left the record.
@@ -93,6 +92,7 @@ Status ShardMover::recall(Shard shard) {
     return Unit{};
   }
   if (!recalled) return recalled;
+  is_begun_here_ = false;
   say("the control database has lost the move of " + shard_text(*lost) + ", other databases remember it");
   return Unit{};
 }
@@ -186,7 +186,10 @@ Status ShardMover::wait_for_nodes() {
 Status ShardMover::note(const ShardMove& move) {
   for (const DatabaseId database_id : {move.source, move.target}) {
     if (database_id == 0) continue;  // its row is the control database's
-    if (auto done = at(database_id).note(move); !done) return about(database_id, done.error());
+    if (auto done = at(database_id).note(move); !done) {
+      if (done.error().code == ErrorCode::superseded) static_cast<void>(confirm(move));
+      return about(database_id, done.error());
+    }
   }
   return confirm(move);
 }
@@ -197,8 +200,14 @@ Status ShardMover::confirm(const ShardMove& move) {
   const auto now = take(move.shard, {});
   if (now && *now && (*now)->driver == move.driver) return Unit{};
   if (!now && now.error().code != ErrorCode::invalid) return now.error();
+  // The records of a move that is still under way have its counts: they are those of its driver now.
+  const auto moves = under_way();
+  if (!moves) return moves.error();
+  const bool is_under_way = std::ranges::any_of(*moves, [&](const ShardMove& each) {
+    return each.shard == move.shard && each.source == move.source && each.target == move.target;
+  });
   for (const DatabaseId database_id : {move.source, move.target})
-    if (database_id != 0)
+    if (database_id != 0 && !is_under_way)
       if (auto done = at(database_id).forget(move); !done) return about(database_id, done.error());
   return Error{ErrorCode::superseded, "another driver has taken this move over", ""};
 }

@@ -43,7 +43,7 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
   const auto all_shards = shared_.all_shards.get();
   // Another node may have written to a gained shard: what was read of it before does not count.
   const auto gained = shared_.gained.take();
-  for (const Shard shard : gained) tenure_.begin_anew(shard);
+  for (const Shard shard : gained) tenure_.begin_anew(shard, now);
   tenure_.note(shards, now);
   const auto is_read = [&](const Lane& lane) {
     if (std::ranges::binary_search(*shards, lane.shard)) return true;

@@ -32,7 +32,7 @@ class ShardTenure {
     for (const Shard shard : *owned_) since_.try_emplace(shard, now);
   }
   // The shard was gained since the last note(), perhaps after a loss that no note() saw.
-  void begin_anew(Shard shard) { since_.erase(shard); }
+  void begin_anew(Shard shard, MonoTime now) { since_[shard] = now; }
   // A shard that the node does not own is settled: of it only lanes of pull types are read, and their releases are due
   // at the time of the release.
   bool is_settled(Shard shard) const {

@@ -44,19 +44,21 @@ class TypeStore {
   Result<PutReply> put(const BizType& type) { return put(type, std::nullopt); }
   // Marks the type as removed in this database, unless it has live jobs or outbox entries here. No transaction creates
   // a job of it afterwards. A copy keeps its gmt_modified, and stays removed until mirror() writes a newer version.
-  // Waits some seconds for transactions that may be creating jobs.
+  // Waits some seconds for transactions that may be creating jobs. `version`: only while this is its gmt_modified.
   enum class RemoveReply {
     removed,
     has_live_jobs,
-    jobs_may_come,  // nothing was changed: transactions that may create jobs of it are open; ask again
+    jobs_may_come,  // it stays: transactions that may create jobs of it are open, or it was changed meanwhile; ask
+                    // again
     not_found,
   };
   enum class Registry { original, copy };  // the control database's, or another's
-  virtual Result<RemoveReply> remove(const std::string& name, Registry registry = Registry::original) = 0;
+  virtual Result<RemoveReply> remove(const std::string& name, Registry registry, std::optional<WallTime> version) = 0;
+  Result<RemoveReply> remove(const std::string& name) { return remove(name, Registry::original, std::nullopt); }
   // Pauses the type until `until` (nullopt: until it is resumed), or resumes it (paused = false). nullopt: not found.
   virtual Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                                     std::optional<WallTime> until) = 0;
-  // Gives the type a new gmt_modified, so that copies which are marked as removed are written again.
+  // Gives the type a new gmt_modified, so that copies which are marked as removed are written again; ends a removal.
   virtual Status renew(const std::string& name) = 0;
   // Copies these types, ids included, into this database, which is not the control database; a copy with the same or a
   // later gmt_modified stays. Safe to repeat.

@@ -80,14 +80,11 @@ Result<std::vector<JobId>> PgJobDesk::draw_ids(std::span<const NewJob> jobs) {
 Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
   return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto found = find_jobs(session_, tx, created);
-    if (found.empty()) return false;
+    // Some are there: the others were refused for their type, or cannot be read here any more.
+    if (found.size() < created.size()) return false;
     for (CreateReply& reply : replies) {
       auto it = found.find(reply.job_id);
-      if (reply.kind != CreateReply::Kind::created) continue;
-      if (it == found.end()) {  // the others are there, so it was refused
-        reply = {CreateReply::Kind::type_removed, 0, {}, {}, {}, {}};
-        continue;
-      }
+      if (it == found.end() || reply.kind != CreateReply::Kind::created) continue;
       reply.action_time = it->second.action_time;
       reply.fire_at = it->second.fire_at;
       reply.gmt_create = it->second.gmt_create;

@@ -16,6 +16,7 @@ using nlohmann::json;
 // A removal waits this long for transactions that were open when it began.
 constexpr int kMostTries = 200;
 constexpr std::chrono::milliseconds kPause{10};
+constexpr const char* kShortLockWait = "SET LOCAL lock_timeout = '1s'";
 
 Duration ms(std::int64_t n) { return std::chrono::milliseconds(n); }
 std::int64_t in_ms(Duration length) { return std::chrono::duration_cast<std::chrono::milliseconds>(length).count(); }
@@ -146,40 +147,56 @@ Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type, std::optional<
   });
 }
 
-Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name, Registry registry) {
-  const auto removal = begin_removal(name);
+Result<TypeStore::RemoveReply> PgTypeStore::remove(const std::string& name, Registry registry,
+                                                   std::optional<WallTime> version) {
+  auto removal = begin_removal(name);
+  if (!removal && removal.error().field == kLocked) return RemoveReply::jobs_may_come;
   if (!removal) return removal.error();
   if (!removal->is_begun()) return removal->reply;
-  auto reply = finish_removal(*removal, registry);
+  removal->registry = registry;
+  if (version) removal->version = to_pg(*version);
+  auto reply = finish_removal(*removal);
   if (!reply || *reply != RemoveReply::removed) give_up(*removal);
   return reply;
 }
 
 Result<PgTypeStore::Removal> PgTypeStore::begin_removal(const std::string& name) {
   return session_.transact<Removal>([&](pqxx::work& tx) -> Removal {
+    tx.exec0(kShortLockWait);
     const auto found =
         tx.exec_params("SELECT type_id FROM tocsin.biz_type WHERE name = $1 AND removed_at IS NULL FOR UPDATE", name);
     if (found.empty()) return {RemoveReply::not_found};
     const auto type_id = found[0][0].as<TypeId>();
-    if (has_live_jobs(tx, type_id)) return {RemoveReply::has_live_jobs};
+    if (has_live_jobs(tx, type_id)) {
+      // One that was cut short; or another one, which will find these jobs, too.
+      tx.exec_params0("UPDATE tocsin.biz_type SET removal_at = NULL WHERE type_id = $1 AND removal_at IS NOT NULL",
+                      type_id);
+      return {RemoveReply::has_live_jobs};
+    }
     return {RemoveReply::removed, type_id,
             tx.exec_params1(sql::statement("begin_removal"), type_id)[0].as<std::string>()};
   });
 }
 
-Result<TypeStore::RemoveReply> PgTypeStore::finish_removal(const Removal& removal, Registry registry) {
+Result<TypeStore::RemoveReply> PgTypeStore::finish_removal(const Removal& removal) {
   const auto are_over = wait_for_older_transactions();
   if (!are_over) return are_over.error();
   if (!*are_over) return RemoveReply::jobs_may_come;
   auto reply = session_.transact<RemoveReply>([&](pqxx::work& tx) {
     // Waits for creates that have seen that the removal began.
-    tx.exec0(sql::set_local("lock_timeout", "'1s'"));
+    tx.exec0(kShortLockWait);
     tx.exec_params("SELECT FROM tocsin.biz_type WHERE type_id = $1 FOR UPDATE", removal.type_id);
     // Its snapshot is later than the lock, so it sees what they committed.
     if (has_live_jobs(tx, removal.type_id)) return RemoveReply::has_live_jobs;
-    const auto done =
-        tx.exec_params0(sql::statement("remove_type"), removal.type_id, removal.began, registry == Registry::copy);
-    if (done.affected_rows() == 0) return RemoveReply::jobs_may_come;  // another removal began, and may have given up
+    const auto done = tx.exec_params0(sql::statement("remove_type"), removal.type_id, removal.began,
+                                      removal.registry == Registry::copy,
+                                      removal.version.empty() ? nullptr : removal.version.c_str());
+    // Another removal has begun, or has ended, or the type was changed.
+    if (done.affected_rows() == 0) {
+      const auto gone =
+          tx.exec_params("SELECT FROM tocsin.biz_type WHERE type_id = $1 AND removed_at IS NOT NULL", removal.type_id);
+      return gone.empty() ? RemoveReply::jobs_may_come : RemoveReply::not_found;
+    }
     tx.exec("NOTIFY tocsin_type");
     return RemoveReply::removed;
   });

@@ -19,7 +19,8 @@ class PgTypeStore final : public TypeStore {
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   using TypeStore::put;
   Result<PutReply> put(const BizType& type, std::optional<WallTime> version) override;
-  Result<RemoveReply> remove(const std::string& name, Registry registry) override;
+  using TypeStore::remove;
+  Result<RemoveReply> remove(const std::string& name, Registry registry, std::optional<WallTime> version) override;
   Status renew(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;
@@ -31,10 +32,12 @@ class PgTypeStore final : public TypeStore {
     RemoveReply reply = RemoveReply::removed;
     TypeId type_id = 0;
     std::string began{};  // as the server wrote it
+    Registry registry = Registry::original;
+    std::string version{};  // empty: any
     bool is_begun() const { return type_id != 0; }
   };
   Result<Removal> begin_removal(const std::string& name);
-  Result<RemoveReply> finish_removal(const Removal& removal, Registry registry);
+  Result<RemoveReply> finish_removal(const Removal& removal);
   void give_up(const Removal& removal);
   // Until all transactions that have an id now have ended. False: one of them is still open after two seconds.
   Result<bool> wait_for_older_transactions();

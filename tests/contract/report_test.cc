@@ -403,6 +403,27 @@ TEST_P(StoreContract, APutOfAVersionChangesOnlyThatVersion) {
   EXPECT_TRUE(must(db->types().put(wanted, gone->gmt_modified)).is_other_version) << "no version of it is there";
 }
 
+TEST_P(StoreContract, NoVersionOfATypeThatWasNeverThereIsPut) {
+  EXPECT_TRUE(must(db->types().put(rich_type("t"), db->now())).is_other_version);
+  EXPECT_EQ(must(db->types().find("t")), std::nullopt);
+}
+
+// Copies in other databases were marked at that version, and are written again with the next.
+TEST_P(StoreContract, ATypeIsRemovedOnlyInTheVersionThatIsMeant) {
+  const BizType first = must(db->types().put(rich_type("t"))).type;
+  must(db->types().set_paused("t", true, std::nullopt));
+  using Registry = TypeStore::Registry;
+  EXPECT_EQ(must(db->types().remove("t", Registry::original, first.gmt_modified)),
+            TypeStore::RemoveReply::jobs_may_come);
+  const BizType now = must(db->types().find("t")).value();
+  must(db->types().renew("t"));
+  EXPECT_GT(must(db->types().find("t"))->gmt_modified, now.gmt_modified);
+  EXPECT_EQ(must(db->types().remove("t", Registry::copy, std::nullopt)), TypeStore::RemoveReply::removed);
+  const auto all = must(db->types().list(TypeStore::Removed::included));
+  EXPECT_EQ(must(db->types().remove("t")), TypeStore::RemoveReply::not_found);
+  EXPECT_TRUE(std::ranges::find(all, "t", &BizType::name)->is_removed);
+}
+
 TEST_P(StoreContract, HasAnyTypeLooksNamesUp) {
   const auto has = [&](std::vector<std::string> names, TypeStore::Removed removed = TypeStore::Removed::left_out) {
     return must(db->types().has_any(names, removed));

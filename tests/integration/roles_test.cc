@@ -109,6 +109,10 @@ TEST_F(Roles, HaveNoMoreThanTheyNeed) {
                            "report_dead", "report_outcome", "report_delay", "horizon", "backlog", "audit"})
     EXPECT_EQ(refusal("small_reader", std::string("SELECT * FROM tocsin.") + view), "");
   EXPECT_DENIED("small_shop", "SET ROLE tocsin_handler");
+  EXPECT_EQ(database.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'tocsin'::regnamespace AND proname IN "
+                            "('create_job', 'cancel_job', 'cancel_jobs', 'reschedule_job') "
+                            "AND has_function_privilege('tocsin_handler', oid, 'EXECUTE')"),
+            4);
 }
 
 }  // namespace

@@ -66,6 +66,13 @@ TEST_F(TypeRemoval, ACreateAfterItIsRefused) {
   const Reply batch = rest().post("/v1/jobs/batch", {{"jobs", {job_of_noop("k"), job_of_noop("l")}}});
   EXPECT_EQ(batch.status, 422) << batch.text;
   EXPECT_EQ(batch.body.value("field", ""), "jobs[0].biz_type") << batch.text;
+  put_noop("other");
+  Json live = job_of_noop("k"), keyed = job_of_noop("l");
+  live["biz_type"] = keyed["biz_type"] = "other";
+  keyed["idempotency_key"] = "key";
+  const Reply mixed = rest().post("/v1/jobs/batch", {{"jobs", {live, job_of_noop("k"), keyed}}});
+  EXPECT_EQ(mixed.status, 422) << mixed.text;
+  EXPECT_EQ(mixed.body.value("field", ""), "jobs[1].biz_type") << mixed.text;
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_live"), 0);
 }
 

@@ -241,9 +241,12 @@ Result<TypeStore::PutReply> FakeTypeStore::put(const BizType& type, std::optiona
   });
 }
 
-Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name, Registry registry) {
-  return call<RemoveReply>("remove_type", true,
-                           [=, &db = database_](WallTime now) { return db.remove_type(name, registry, now); });
+Result<TypeStore::RemoveReply> FakeTypeStore::remove(const std::string& name, Registry registry,
+                                                     std::optional<WallTime> version) {
+  return call<RemoveReply>("remove_type", true, [=, &db = database_](WallTime now) {
+    if (version && !db.has_version(name, *version)) return RemoveReply::jobs_may_come;
+    return db.remove_type(name, registry, now);
+  });
 }
 
 Status FakeTypeStore::renew(const std::string& name) {

@@ -146,7 +146,8 @@ class FakeTypeStore final : public TypeStore, private FakeSession {
   Result<bool> has_any(std::span<const std::string> names, Removed removed) override;
   using TypeStore::put;
   Result<PutReply> put(const BizType& type, std::optional<WallTime> version) override;
-  Result<RemoveReply> remove(const std::string& name, Registry registry) override;
+  using TypeStore::remove;
+  Result<RemoveReply> remove(const std::string& name, Registry registry, std::optional<WallTime> version) override;
   Status renew(const std::string& name) override;
   Result<std::optional<BizType>> set_paused(const std::string& name, bool paused,
                                             std::optional<WallTime> until) override;

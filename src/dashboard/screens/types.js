@@ -152,6 +152,7 @@ function EditDialog({type, onClose, reload}) {
     mistake = error.message;
   }
   const save = async () => {
+    setChanged(false);
     if (await action.run(() => replace(stored, text).catch(async (refused) => {
       if (refused.status !== 412) throw refused;
       setStored((await call('GET', path(type.name))).data);

@@ -4,8 +4,8 @@
 -- Index: _key, for ON CONFLICT. Hazard: waits for another transaction that creates the same key; the jobs that exist
 -- are read by find_by_key, with a snapshot of its own.
 WITH t AS MATERIALIZED (
-  SELECT {{insert_time}}, {{closed_types types = $14}},
-         set_config('lock_timeout', coalesce($13::text, current_setting('lock_timeout')), true)),
+  SELECT set_config('lock_timeout', coalesce($13::text, current_setting('lock_timeout')), true),
+         {{insert_time}}, {{closed_types types = $14}}),
 ins AS (
   INSERT INTO tocsin.job_live AS j ({{new_job_columns}}, idempotency_key, body_hash)
   SELECT {{new_job_values}}, k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts)

@@ -1,5 +1,5 @@
--- Deletes removed types whose last job is gone from history, too. A day later than the oldest table of history: jobs
--- that were on their way when the type was removed ran after it. Reports name the type, too.
+-- Deletes removed types whose last job is gone from history, too. A day later than the oldest table of history, because
+-- clocks differ. Reports name the type, too.
 -- Index: _due, one look per shard.
 DELETE FROM tocsin.biz_type t
 WHERE t.removed_at IS NOT NULL

@@ -9,6 +9,7 @@ ON CONFLICT (type_id) DO UPDATE
 SET {{type_changed}},
     paused = excluded.paused,
     paused_until = excluded.paused_until,
+    removal_at = NULL,
     removed_at = excluded.removed_at,
     gmt_create = excluded.gmt_create,
     gmt_modified = excluded.gmt_modified

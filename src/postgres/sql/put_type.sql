@@ -2,7 +2,8 @@
 -- version is changed.
 -- Index: the unique name.
 INSERT INTO tocsin.biz_type AS t (name, handler, ttr_ms, max_attempts, backoff, max_running, rate_per_s, catch_up, slo)
-VALUES ($1, $2::jsonb, $3, $4, $5::jsonb, $6, $7, $8::jsonb, $9::jsonb)
+SELECT $1, $2::jsonb, $3::bigint, $4::smallint, $5::jsonb, $6::integer, $7::double precision, $8::jsonb, $9::jsonb
+WHERE $10::timestamptz IS NULL OR EXISTS (SELECT FROM tocsin.biz_type WHERE name = $1 AND gmt_modified = $10)
 ON CONFLICT (name) DO UPDATE
 SET {{type_changed}},
     gmt_modified = {{type_modified}},

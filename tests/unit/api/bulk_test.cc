@@ -103,7 +103,7 @@ TEST_F(BulkApi, TheLastDeadlineOfASpreadMayLieFiftyYearsAhead) {
   const auto of = [](const std::string& when) {
     return R"({"action":"reschedule","filter":{"biz_id":"a"},"dry_run":true,)" + when + "}";
   };
-  EXPECT_EQ(start(of(R"("delay_ms":1577836799999,"spread_ms":1)")).status, 200);
+  EXPECT_EQ(start(of(R"("delay_ms":1577923199999,"spread_ms":1)")).status, 200);
   EXPECT_EQ(start(of(R"("action_time":"2076-03-01T11:59:59Z","spread_ms":1000)")).status, 200);
 }
 

@@ -64,8 +64,27 @@ TEST_F(Types, APutWithIfMatchReplacesOnlyThatVersion) {
   EXPECT_EQ(put(first, 3), 200);
   EXPECT_EQ(put(first, 4), 412);
   EXPECT_EQ(put("\"nonsense\"", 4), 412);
+  const std::string second = '"' + get("/v1/types/a").body.at("gmt_modified").get<std::string>() + '"';
+  EXPECT_EQ(put("W/" + second, 4), 412) << "a weak tag";
   EXPECT_EQ(get("/v1/types/a").body.at("max_attempts"), 3);
+  EXPECT_EQ(put(first + ", " + second, 6), 200) << "a list";
   EXPECT_EQ(put("*", 5), 200);
+}
+
+TEST_F(Types, IfMatchIsObeyedOrRefused) {
+  const auto send_if = [&](const std::string& method, const std::string& target, const std::string& tag) {
+    HttpRequest request;
+    request.method = method;
+    request.target = target;
+    request.if_match = tag;
+    return send(std::move(request)).status;
+  };
+  call("PUT", "/v1/types/a", R"({"handler":{"kind":"noop"}})");
+  EXPECT_EQ(send_if("POST", "/v1/types/a/pause", "\"stale\""), 400) << "not ignored";
+  EXPECT_EQ(send_if("DELETE", "/v1/types/a", "\"stale\""), 412);
+  const std::string tag = '"' + get("/v1/types/a").body.at("gmt_modified").get<std::string>() + '"';
+  EXPECT_EQ(send_if("GET", "/v1/types/a", "\"stale\""), 200);
+  EXPECT_EQ(send_if("DELETE", "/v1/types/a", tag), 200);
 }
 
 TEST_F(Types, AHiddenSecretNeedsAStoredOne) {

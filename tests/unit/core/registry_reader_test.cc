@@ -40,7 +40,9 @@ class ScriptedRegistry final : public TypeStore {
   Result<PutReply> put(const BizType&, std::optional<WallTime>) override {
     return Error{ErrorCode::invalid, "not here", ""};
   }
-  Result<RemoveReply> remove(const std::string&, Registry) override { return RemoveReply::not_found; }
+  Result<RemoveReply> remove(const std::string&, Registry, std::optional<WallTime>) override {
+    return RemoveReply::not_found;
+  }
   Status renew(const std::string&) override { return Unit{}; }
   Result<std::optional<BizType>> set_paused(const std::string&, bool, std::optional<WallTime>) override {
     return std::optional<BizType>();

@@ -94,6 +94,20 @@ TEST_F(ShardMoverTest, ACommandThatWasStoppedDuringTwoMovesChangesNothing) {
   expect_at_rest_in(2);
 }
 
+// Its records hold counts that must be taken once.
+TEST_F(ShardMoverTest, ACommandThatIsReplacedLeavesTheRecordsOfTheMove) {
+  stall.stalls = [&] {
+    for (const std::size_t i : {1U, 2U})
+      ASSERT_TRUE(moves[i].note({kShard, 1, 2, 1, ShardMove::State::copying, false, false}));
+    ASSERT_TRUE(moves[0].take(kShard, DatabaseId{2}, {}, WallTime() + clock.now().time_since_epoch()));
+  };
+  EXPECT_FALSE(move(2, stall)) << "another command drives it";
+  EXPECT_TRUE(moves[1].noted(kShard));
+  EXPECT_TRUE(moves[2].noted(kShard));
+  EXPECT_TRUE(move(2, steady));
+  expect_at_rest_in(2);
+}
+
 TEST_F(ShardMoverTest, ARecordThatAKilledCommandLeftDelaysNoLaterMove) {
   ASSERT_TRUE(move(2, steady));
   ASSERT_TRUE(move(0, steady));

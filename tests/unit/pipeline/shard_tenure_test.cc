@@ -34,6 +34,16 @@ TEST(ShardTenure, AShardThatComesBackIsNew) {
   EXPECT_TRUE(tenure.is_settled(2)) << "it was never given up";
 }
 
+TEST(ShardTenure, AShardThatWasGainedAgainIsNewThoughTheListIsTheSame) {
+  ShardTenure tenure(10s);
+  const auto owned = shards({1, 2});
+  tenure.note(owned, MonoTime(0s));
+  tenure.begin_anew(1, MonoTime(20s));
+  tenure.note(owned, MonoTime(20s));
+  EXPECT_FALSE(tenure.is_settled(1));
+  EXPECT_TRUE(tenure.is_settled(2));
+}
+
 TEST(GainedShards, AShardThatWasLostInBetweenIsGained) {
   GainedShards gained;
   gained.note({}, {1, 2});
