@@ -20,12 +20,12 @@ std::vector<PlannedStatement> hot_statements() {
       {"scan",
        sql::statement("scan"),
        "'{3,5}', '{1,1}', '{-infinity,-infinity}', '{0,0}', '{\"2040-01-01 00:00:00+00\",\"2040-01-01 00:00:00+00\"}', "
-       "'{512,64}', '{3,5}', '{1,1}', '{9,9}', now(), 100, 0",
+       "'{512,64}', '{3,5}', '{1,1}', '{9,9}', now(), 100, 0, true",
        {"_due"}},
       {"scan that reads the index through",
        sql::statement("scan"),
        "'{3}', '{1}', '{-infinity}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{512}', '{3,5}', '{1,1}', '{9,9}', "
-       "now(), 100, 1000000000000",
+       "now(), 100, 1000000000000, false",
        {"_due"}},
       {"overdue", sql::statement("overdue"), "100", {"_due"}},
       {"due_soon", sql::statement("due_soon"), "'{3,5}', 1000000, 100, true", {"_due"}},
@@ -73,10 +73,10 @@ std::vector<PlannedStatement> hot_statements() {
        {"_id"}},
       {"still_claimed", sql::statement("still_claimed"), shards + ", " + jobs + ", " + numbers, {"_id"}},
       {"mark_dead", sql::statement("mark_dead"), shards + ", " + jobs, {"_id"}},
-      {"create", sql::statement("create"), created, {}},
+      {"create", sql::statement("create"), created + ", false, '{1}'", {}},
       {"create_keyed",
        sql::statement("create_keyed"),
-       created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}', NULL",
+       created + ", '{k,k}', '{\"in 1\",\"in 1\"}', '{NULL,NULL}', NULL, '{1}'",
        {}},
       {"keys_in_history", sql::statement("keys_in_history"), "'{1,1}', '{a,b}', '{k,k}'", {"_key"}},
       {"find_by_key",
@@ -206,7 +206,7 @@ TEST_F(Plans, TheScanReadsNoMoreThanItsPage) {
   std::string plan;
   for (const auto& row :
        tx.exec("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE hot('{3}', '{1}', '{-infinity}', '{0}',"
-               " '{\"2040-01-01 00:00:00+00\"}', '{10}', '{}', '{}', '{}', now(), 10, 0)")) {
+               " '{\"2040-01-01 00:00:00+00\"}', '{10}', '{}', '{}', '{}', now(), 10, 0, false)")) {
     plan += row[0].as<std::string>() + "\n";
   }
   EXPECT_TRUE(std::regex_search(plan, std::regex("job_live_0003_due on job_live_0003 l_[0-9]+ \\(actual rows=10 ")))
@@ -268,7 +268,7 @@ TEST_F(Plans, AnOldSnapshotDoesNotSlowTheScanAboveTheLowWaterMark) {
     tx.exec("PREPARE hot AS " + sql::statement("scan"));
     const auto rows = tx.exec(
         "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE hot('{3}', '{1}', '{\"" +
-        after + "\"}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{10}', '{}', '{}', '{}', now(), 10, 0)");
+        after + "\"}', '{0}', '{\"2040-01-01 00:00:00+00\"}', '{10}', '{}', '{}', '{}', now(), 10, 0, false)");
     const std::string plan = rows[0][0].as<std::string>();
     const auto at = plan.find("\"Shared Hit Blocks\": ");
     return std::stoi(plan.substr(at + 21));
