@@ -8,6 +8,7 @@
 #include "api/resources.h"
 #include "api/scatter.h"
 #include "api/type_json.h"
+#include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {

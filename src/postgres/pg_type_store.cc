@@ -218,7 +218,7 @@ Result<bool> PgTypeStore::wait_for_older_transactions() {
   if (!next) return next.error();
   for (int tries = 0; tries < kMostTries; ++tries) {
     if (tries > 0) std::this_thread::sleep_for(kPause);
-    const auto are_over = session_.read<bool>([&](pqxx::nontransaction& tx) {
+    auto are_over = session_.read<bool>([&](pqxx::nontransaction& tx) {
       return tx.exec1("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")[0].as<std::int64_t>() >= *next;
     });
     if (!are_over || *are_over) return are_over;
