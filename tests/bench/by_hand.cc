@@ -114,7 +114,7 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
       tx.exec_prepared(prepared("create", [] { return sql::statement("create"); }), job_ids.parameter(),
                        shards.parameter(), types.parameter(), due.parameter(), in.parameter(), max_attempts.parameter(),
                        biz_ids.parameter(), traceparents.parameter(), attributes.parameter(), false,
-                       array_of(std::array{type_}));
+                       "{" + std::to_string(type_) + "}");
   require(rows[0][1].as<std::size_t>(), n, "create");
 }
 
