@@ -120,7 +120,7 @@ TEST(Pooler, AListenerThatIsEndedAgainAndAgainLosesNothing) {
   std::int64_t ended = 0;
   for (int i = 0; i < 200; ++i) {
     wanted.insert(create((i % 2 == 0 ? a : b).rest(), "key-" + std::to_string(i), i % 300));
-    if (i % 10 == 0)
+    if (i % 4 == 0)
       ended += database.number(
           "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
           "pg_backend_pid() AND "
