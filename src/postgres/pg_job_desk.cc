@@ -33,7 +33,7 @@ Status PgJobDesk::warm_up() {
   if (auto done = reserve_ids(1); !done) return done;
   return session_.read([&](pqxx::nontransaction& tx) {
     const char* none = "{}";
-    exec(tx, session_.prepared("create"), none, none, none, none, none, none, none, none, none);
+    exec(tx, session_.prepared("create"), none, none, none, none, none, none, none, none, none, false, none);
     find_jobs(session_, tx, {});
   });
 }

@@ -110,11 +110,10 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
     attributes.add_text(attribute_of(jobs[i]));
   }
   pqxx::nontransaction tx(connection_);
-  const auto rows =
-      tx.exec_prepared(prepared("create", [] { return sql::statement("create"); }), job_ids.parameter(),
-                       shards.parameter(), types.parameter(), due.parameter(), in.parameter(), max_attempts.parameter(),
-                       biz_ids.parameter(), traceparents.parameter(), attributes.parameter(), false,
-                       "{" + std::to_string(type_) + "}");
+  const auto rows = tx.exec_prepared(prepared("create", [] { return sql::statement("create"); }), job_ids.parameter(),
+                                     shards.parameter(), types.parameter(), due.parameter(), in.parameter(),
+                                     max_attempts.parameter(), biz_ids.parameter(), traceparents.parameter(),
+                                     attributes.parameter(), false, "{" + std::to_string(type_) + "}");
   require(rows[0][1].as<std::size_t>(), n, "create");
 }
 

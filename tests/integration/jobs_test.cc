@@ -264,7 +264,8 @@ TEST_F(Jobs, SlowListsHoldUpNoPromise) {
   }
   EXPECT_TRUE(eventually([&] { return answered() == kLists - kTaken; }, std::chrono::seconds(20)));
   const Json batch{{"jobs", Json::array({{{"biz_type", "noop"}, {"biz_id", "b"}, {"delay_ms", 3'600'000}}})}};
-  EXPECT_EQ(rest().post("/v1/jobs/batch", batch).status, 201);
+  const Reply created = rest().post("/v1/jobs/batch", batch);
+  EXPECT_EQ(created.status, 201) << created.text;
   EXPECT_EQ(rest().post("/v1/jobs/" + moved + "/reschedule", {{"delay_ms", 7'200'000}}).status, 200);
   EXPECT_EQ(rest().post("/v1/jobs/" + cancelled + "/cancel").status, 200);
   const Json item{{"job_id", leased["job_id"]}, {"lease_token", leased["lease_token"]}};

@@ -58,7 +58,8 @@ TEST(Outbox, WhatCanBeKnownAtOnceIsSaidAtOnce) {
   // As any business role: nothing but the functions.
   a.query(
       "DO $$ BEGIN CREATE ROLE tocsin_test_shop NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;"
-      "GRANT USAGE ON SCHEMA tocsin TO tocsin_test_shop; GRANT EXECUTE ON FUNCTION tocsin.create_job, tocsin.cancel_job "
+      "GRANT USAGE ON SCHEMA tocsin TO tocsin_test_shop; GRANT EXECUTE ON FUNCTION tocsin.create_job, "
+      "tocsin.cancel_job "
       "TO tocsin_test_shop");
   pqxx::work tx(business);
   tx.exec("SET LOCAL ROLE tocsin_test_shop");
