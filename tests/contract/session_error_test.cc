@@ -1,6 +1,7 @@
 // The codes that a session makes of the server's refusals. On PostgreSQL alone.
 #include <gtest/gtest.h>
 
+#include "postgres/pg_job_desk.h"
 #include "postgres/session.h"
 #include "support/test_database.h"
 
@@ -22,6 +23,14 @@ class SessionError : public ::testing::Test {
   TestDatabase database{4};
   Session session{{database.url(), "errors"}};
 };
+
+// A warm-up that fails costs the connection, and the first request then waits for a new one.
+TEST_F(SessionError, TheWarmUpOfRequestsSucceedsAndKeepsTheConnection) {
+  PgJobDesk desk(session, 4);
+  const Status warm = desk.warm_up();
+  EXPECT_TRUE(warm) << warm.error().message;
+  EXPECT_EQ(session.connections(), 1U);
+}
 
 // Messages are in the language of the server's lc_messages.
 TEST_F(SessionError, ARowWithoutAPartitionIsUnavailableInEveryLanguage) {
