@@ -8,25 +8,23 @@ namespace tocsin {
 
 Problem ApiContext::busy() { return {429, "Too much is waiting for the database.", "", 1}; }
 
-void ApiContext::on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
+void ApiContext::run(Post post, const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
   if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
-  const bool is_taken = backend.post(
+  const bool is_taken = (backend.*post)(
       database_id, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
   if (!is_taken) too_busy(call);
 }
 
-void ApiContext::wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const {
-  if (const auto why = backend.unavailable_reason(0)) return call->refuse(problem_of(*why, 0));
-  const bool is_taken =
-      backend.post_waiting(0, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
-  if (!is_taken) too_busy(call);
+void ApiContext::on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
+  run(&Backend::post, call, database_id, std::move(work));
 }
 
 void ApiContext::read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
-  if (const auto why = backend.unavailable_reason(database_id)) return call->refuse(problem_of(*why, database_id));
-  const bool is_taken = backend.post_read(
-      database_id, [call, work = std::move(work)](Stores& stores) { guarded(call, [&] { work(stores); }); });
-  if (!is_taken) too_busy(call);
+  run(&Backend::post_read, call, database_id, std::move(work));
+}
+
+void ApiContext::wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const {
+  run(&Backend::post_waiting, call, 0, std::move(work));
 }
 
 void ApiContext::with_type(const CallPtr& call, const std::string& name, Refusal refusal,

@@ -74,6 +74,10 @@ class ApiContext {
   Backend& backend;
   const std::size_t max_attribute_bytes;
   TypeLookup lookup{*this};
+
+ private:
+  using Post = bool (Backend::*)(DatabaseId, std::function<void(Stores&)>);
+  void run(Post post, const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
 };
 
 }  // namespace tocsin

@@ -38,7 +38,7 @@ struct LeaseRequest {
   std::optional<Duration> ttr;
 };
 
-// No jobs: either none is due, or nobody knows.
+// An empty list means that no job is due. While no database answers that is not known, so the answer is 503.
 void answer_without_jobs(const ApiContext& context, const CallPtr& call) {
   const auto database_ids = context.backend.database_ids();
   const bool is_known = std::ranges::any_of(

@@ -23,7 +23,7 @@ constexpr std::size_t kWorst = 8;
 constexpr double kLateMs = 60'000;         // of a type without a target
 constexpr std::int64_t kManyDeaths = 10;   // in 15 minutes: fewer are no reason for alarm,
 constexpr std::int64_t kOnlyDeaths = 3;    // unless nothing else happened
-constexpr std::int64_t kManyRetries = 10;  // the same
+constexpr std::int64_t kManyRetries = 10;  // in 15 minutes: fewer are no reason for alarm
 
 struct Facts {  // of one database
   std::vector<TypeCount> counts;

@@ -30,7 +30,7 @@ std::vector<DatabaseId> databases_of(const std::map<DatabaseId, Part>& parts) {
   return database_ids;
 }
 
-// Which threads of a database do the work: those of Backend::post or Backend::post_read.
+// Which threads of a database do the work: those of Backend::post, post_read or post_waiting.
 enum class Pool { writes, slow_reads, lock_waits };
 
 // Sends a request to a database; `reply` is called once, on any thread. False: its queue is full, and `reply` is not

@@ -10,8 +10,8 @@
 namespace tocsin {
 
 // An engine claims only jobs of types that it is given; other nodes may have the handlers of the others. A removed type
-// is given without its mark is_removed, because jobs that came in while it was being removed still run. Thread: one
-// caller at a time.
+// is given without its mark is_removed: a shard that moved during the removal may still have brought a job of it.
+// Thread: one caller at a time.
 class RunnableTypes {
  public:
   explicit RunnableTypes(HandlerRegistry& handlers) : handlers_(handlers) {}

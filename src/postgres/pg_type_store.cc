@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// A removal waits this long for transactions that were open when it began.
+// A removal waits this long for transactions that were open when it began. It polls, because PostgreSQL has no call
+// that waits for transactions by their ids.
 constexpr int kMostTries = 200;
 constexpr std::chrono::milliseconds kPause{10};
 constexpr const char* kShortLockWait = "SET LOCAL lock_timeout = '1s'";

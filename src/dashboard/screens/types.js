@@ -128,7 +128,7 @@ export function difference(before, after) {
 const kReadOnly = ['name', 'paused', 'paused_until', 'gmt_create', 'gmt_modified', 'type_id', 'version'];
 const editable = (type) => JSON.stringify(Object.fromEntries(Object.entries(type).filter(([key]) => !kReadOnly.includes(key))), null, 2);
 
-// Replaces the version that a dialog was opened with, so that no change of somebody else is lost.
+// PUT with If-Match: the node refuses it (412) if another client has changed the type since the dialog was opened.
 async function replace(type, body) {
   try {
     return await call('PUT', path(type.name), body, {ifMatch: `"${type.gmt_modified}"`});
