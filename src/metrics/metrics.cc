@@ -153,16 +153,12 @@ void Metrics::stepped(std::string_view stage, Duration took) {
 void Metrics::failed(std::string_view stage, const Error& error) {
   count(Counter::store_errors, 1);
   error_family_->Add({{"stage", std::string(stage)}, {"code", to_string(error.code)}}).Increment();
-  bool is_loud = false;
+  std::optional<std::string> line;
   {
-    // One line per stage and second: an outage must not fill the disk.
     MutexLock lock(mutex_);
-    const MonoTime now = clock_.now();
-    auto [it, is_new] = last_logged_.try_emplace(std::string(stage), now);
-    is_loud = is_new || now - it->second >= std::chrono::seconds(1);
-    if (is_loud) it->second = now;
+    line = failure_log_.line(stage, error, clock_.now());
   }
-  if (is_loud) spdlog::warn("{}: database {}: {}", stage, to_string(error.code), error.message);
+  if (line) spdlog::warn("{}", *line);
 }
 
 void Metrics::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "metrics/failure_log.h"
 #include "metrics/lateness.h"
 #include "metrics/type_labels.h"
 #include "ports/biz_type.h"
@@ -99,7 +100,7 @@ class Metrics final : public EventSink {
   };
   std::vector<GaugeFamily> gauge_families_ TOCSIN_GUARDED_BY(mutex_);
   std::vector<std::pair<prometheus::Counter*, std::function<double()>>> read_counters_ TOCSIN_GUARDED_BY(mutex_);
-  std::map<std::string, MonoTime, std::less<>> last_logged_ TOCSIN_GUARDED_BY(mutex_);  // by stage
+  FailureLog failure_log_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -17,7 +17,6 @@ constexpr int kReadTimeoutMs = 5'000;
 // Requests that wait for locks of other transactions, some seconds each at most.
 constexpr int kLockWaiters = 4;
 constexpr std::size_t kLockQueue = 64;
-constexpr Duration kSilence = std::chrono::seconds(5);
 constexpr Duration kLockPatience = std::chrono::seconds(3);  // as lock_timeout
 
 SessionConfig named(SessionConfig session, const std::string& role) {
@@ -34,12 +33,17 @@ Error row_is_locked() { return {ErrorCode::conflict, "another transaction holds 
 
 }  // namespace
 
+void DatabaseEvents::failed(std::string_view stage, const Error& error) {
+  metrics_.failed(stage, {error.code, prefix_ + error.message, error.field});
+  if (error.code == ErrorCode::unavailable && watch_.wants_check()) check_();
+}
+
 Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
   return {std::move(hooks.check),
           [this] { open(); },
           [this](const Error& why) { close(why); },
           [this, reload = std::move(hooks.reload_types)](TypeStore& store) { return reload(*this, store); },
-          [this] { note_answer(); },
+          [this] { watch_.answered(); },
           [this](const Error& error) { note_failure(error); },
           [this] { return reports_.take(); },
           [this](std::vector<TypeState> states) {
@@ -58,7 +62,9 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
         if (!now) return {};
         return ReportBuffer::Context{*now, shared().catalog.get()};
       }),
-      events_(metrics, reports_, config_.is_alone ? "" : config_.name + ": "),
+      watch_(title(), clock),
+      events_(metrics, reports_, watch_, config_.is_alone ? "" : config_.name + ": ",
+              [this] { housekeeping_.reload_types(); }),
       housekeeping_({named(config_.session, "housekeeping"), config_.retain_days, config_.node_id}, clock,
                     callbacks(hooks)),
       engine_(
@@ -186,6 +192,7 @@ void Database::note_failure(const Error& error) {
     if (!is_open_) trouble_ = error;
   }
   events_.failed("housekeeping", error);
+  watch_.failed(error);
 }
 
 std::optional<Error> Database::unavailable_reason() const {
@@ -194,17 +201,7 @@ std::optional<Error> Database::unavailable_reason() const {
   return Error{ErrorCode::unavailable, trouble_.message, ""};
 }
 
-void Database::note_answer() {
-  const MonoTime now = clock_.now();
-  const MonoTime before = MonoTime(Duration(last_answer_.exchange(now.time_since_epoch().count())));
-  if (before != MonoTime() && now - before >= kSilence)
-    spdlog::info("database {}: answers again, after {} s", title(),
-                 std::chrono::duration_cast<std::chrono::seconds>(now - before).count());
-}
-
-bool Database::is_answering() const {
-  return !unavailable_reason() && clock_.now() - MonoTime(Duration(last_answer_.load())) < kSilence;
-}
+bool Database::is_answering() const { return !unavailable_reason() && watch_.is_answering(); }
 
 void Database::set_shards(std::vector<Shard> mine, std::vector<Shard> all) {
   MutexLock lock(mutex_);

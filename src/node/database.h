@@ -17,6 +17,7 @@
 #include "metrics/metrics.h"
 #include "node/database_engine.h"
 #include "node/housekeeping.h"
+#include "node/outage_watch.h"
 #include "node/report_buffer.h"
 #include "service/coalescer.h"
 #include "service/hint_sender.h"
@@ -41,11 +42,13 @@ struct DatabaseConfig {
 };
 
 // Passes events of one database on to the metrics and the reports. `prefix`: put before the messages of failures.
+// `check`: called after a failure that may be the beginning of an outage.
 // Thread: any.
 class DatabaseEvents final : public EventSink {
  public:
-  DatabaseEvents(Metrics& metrics, ReportBuffer& reports, std::string prefix)
-      : metrics_(metrics), reports_(reports), prefix_(std::move(prefix)) {}
+  DatabaseEvents(Metrics& metrics, ReportBuffer& reports, OutageWatch& watch, std::string prefix,
+                 std::function<void()> check)
+      : metrics_(metrics), reports_(reports), watch_(watch), prefix_(std::move(prefix)), check_(std::move(check)) {}
   void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
   void started(TypeId type, Duration lateness) override {
     metrics_.started(type, lateness);
@@ -55,14 +58,14 @@ class DatabaseEvents final : public EventSink {
     metrics_.ended(type, ending, took);
     reports_.ended(type, ending, took);
   }
-  void failed(std::string_view stage, const Error& error) override {
-    metrics_.failed(stage, {error.code, prefix_ + error.message, error.field});
-  }
+  void failed(std::string_view stage, const Error& error) override;
 
  private:
   Metrics& metrics_;
   ReportBuffer& reports_;
+  OutageWatch& watch_;
   const std::string prefix_;
+  const std::function<void()> check_;
 };
 
 // Its many data members are its state, and its parts with their threads. Thread: any; the constructor, start,
@@ -102,7 +105,7 @@ class Database {
   // Why the database cannot be used: it was not checked yet, or another one answers. nullopt: it can be used, but may
   // not answer at the moment.
   std::optional<Error> unavailable_reason() const;
-  // It can be used, and has answered within the last five seconds.
+  // It can be used, and answers (OutageWatch).
   bool is_answering() const;
   // `mine`: this node's shards in this database, scanned as soon as it may be used. `all`: all shards in it.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
@@ -144,7 +147,6 @@ class Database {
   using Versions = std::map<TypeId, WallTime>;
 
   Housekeeping::Callbacks callbacks(Hooks hooks);
-  void note_answer();
   void note_failure(const Error& error);
   void open();                   // after a check that passed: scans, and takes requests
   void close(const Error& why);  // another database answers
@@ -152,8 +154,8 @@ class Database {
   const DatabaseConfig config_;
   const Clock& clock_;
   ReportBuffer reports_;
+  OutageWatch watch_;
   DatabaseEvents events_;
-  std::atomic<MonoTime::rep> last_answer_{0};
   std::atomic<std::int64_t> withheld_history_{0};
   mutable Mutex mutex_;
   bool is_open_ TOCSIN_GUARDED_BY(mutex_) = false;

@@ -1,5 +1,7 @@
 #include "node/membership.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 namespace tocsin {
@@ -24,13 +26,19 @@ SessionConfig owner_session(const OpenDatabase& control) {
 Membership::Membership(const ClusterConfig& config, const std::vector<OpenDatabase>& databases, const Clock& clock,
                        EventSink& events, Hooks hooks)
     : config_(config),
+      clock_(clock),
       events_(events),
       heartbeat_session_(membership_session(databases.front())),
       owner_session_(owner_session(databases.front())),
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),
       heartbeat_(config, heartbeat_store_, view_, events,
-                 {std::move(hooks.scanned), std::move(hooks.lease_valid_until), [this] { return owner_.applied(); },
+                 {std::move(hooks.scanned),
+                  [this, valid_until = std::move(hooks.lease_valid_until)](MonoTime end) {
+                    lease_end_ = end;
+                    valid_until(end);
+                  },
+                  [this] { return owner_.applied(); },
                   [this, alone = std::move(hooks.alone)](bool is_alone) {
                     alone(is_alone);
                     note_view();
@@ -41,7 +49,11 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
                 note_owned(!mine.empty());
               },
               [this] { heartbeat_.note_applied(); }, [this] { heartbeat_.request(); }}),
-      heartbeat_loop_(heartbeat_, clock, hooks.on_step),
+      heartbeat_loop_(heartbeat_, clock,
+                      [this, on_step = hooks.on_step](const char* stage, Duration took) {
+                        on_step(stage, took);
+                        log_lease();
+                      }),
       owner_loop_(owner_, clock, hooks.on_step) {
   heartbeat_.set_wakers(&heartbeat_loop_, &owner_loop_);
   if (databases.size() < 2) return;
@@ -56,6 +68,15 @@ void Membership::start() {
 }
 
 std::vector<ShardMove> Membership::moves() const { return moves_ ? *moves_->under_way() : std::vector<ShardMove>(); }
+
+void Membership::log_lease() {
+  const bool is_lost = lease_end_ != MonoTime() && clock_.now() >= lease_end_;
+  if (std::exchange(is_lease_lost_, is_lost) == is_lost) return;
+  if (is_lost)
+    spdlog::error("the membership lease has ended: the control database has answered no heartbeat in time");
+  else
+    spdlog::info("the membership lease is extended again");
+}
 
 void Membership::note_owned(bool owns_any) {
   MutexLock lock(mutex_);

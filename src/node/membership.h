@@ -57,14 +57,18 @@ class Membership {
   // Both wake wait_until_replaced(): after `owned`, and after `alone` (each answered heartbeat).
   void note_owned(bool owns_any);
   void note_view();
+  void log_lease();            // its end and its return; after each step of the heartbeat
   bool has_successor() const;  // another live member that does not drain
 
   const ClusterConfig config_;
+  const Clock& clock_;
   EventSink& events_;
   Mutex mutex_;
   CondVar replaced_;
   bool owns_any_ TOCSIN_GUARDED_BY(mutex_) = false;  // shards, as of the last call of `owned`
   bool had_any_ TOCSIN_GUARDED_BY(mutex_) = false;   // shards, when it began to drain
+  MonoTime lease_end_{};                             // of the heartbeat's thread, as the next one
+  bool is_lease_lost_ = false;                       // as logged last
   Session heartbeat_session_, owner_session_;
   PgMemberStore heartbeat_store_, owner_store_;
   LatestView view_{nullptr};

@@ -320,15 +320,18 @@ Readiness NodeBackend::readiness() const {
   out.is_degraded = out.is_degraded || !is_member;
   out.is_ready = out.is_ready && (is_member || (databases_.size() > 1 && membership_.view()));
   std::size_t owned = 0;
-  bool is_listening = true;
+  bool is_listening = true, is_answering = true;
   for (const auto& database : databases_) {
     owned += database->shards();
-    is_listening = is_listening && (database->engine().is_listening() || !database->is_answering());
+    is_listening = is_listening && database->engine().is_listening();
+    is_answering = is_answering && database->is_answering();
   }
   out.checks.emplace_back("shards", "owns " + std::to_string(owned) + " of " + std::to_string(state_.shards));
   // Not fatal: the scan alone finds every job within a second.
-  out.checks.emplace_back("notifications",
-                          is_listening ? "ok" : "not listening: jobs created elsewhere may be up to a second late");
+  out.checks.emplace_back("notifications", !is_answering ? "waiting for a database that does not answer"
+                                           : is_listening
+                                               ? "ok"
+                                               : "not listening: jobs created elsewhere may be up to a second late");
   // Not fatal, nor the part of one database: messages wait with their broker.
   for (const auto& entry : entries_) {
     const std::string trouble = *entry->trouble.get();

@@ -217,7 +217,7 @@ std::optional<Error> Session::connect() {
     return {};
   } catch (const std::exception& e) {
     connection_.reset();
-    return Error{ErrorCode::unavailable, said(e), ""};
+    return Error{ErrorCode::unavailable, said(e), kUnreachable};
   }
 }
 

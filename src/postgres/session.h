@@ -110,6 +110,9 @@ bool is_demoted(const pqxx::connection& connection);
 // has no limit.
 std::chrono::milliseconds patience(const SessionConfig& config);
 
+// Error::field of unavailable: no connection could be opened.
+inline constexpr const char* kUnreachable = "connection";
+
 class Session {
  public:
   explicit Session(SessionConfig config) : config_(std::move(config)) {}
@@ -118,7 +121,7 @@ class Session {
   // itself; those of transact() commit together, if `work` throws nothing. The work of read() may run twice, on a new
   // connection after a failure that closed an older one. Exceptions become Errors:
   //   the URL is not a connection string                               invalid
-  //   no connection can be made                                        unavailable
+  //   no connection can be made                                        unavailable, field kUnreachable
   //   connection lost or ended by the server, or no SQL error: read()  unavailable
   //                                                           others   in_doubt
   //   the server has become read-only, seen after read()               unavailable

@@ -1,0 +1,67 @@
+#include "node/outage_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "postgres/session.h"
+#include "support/manual_clock.h"
+
+namespace tocsin {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const Error kLost{ErrorCode::unavailable, "the connection was lost", ""};
+const Error kRefusedConnection{ErrorCode::unavailable, "connection refused", kUnreachable};
+
+class OutageWatchTest : public ::testing::Test {
+ protected:
+  ManualClock clock_;
+  OutageWatch watch_{"main (127.0.0.1)", clock_};
+};
+
+TEST_F(OutageWatchTest, BelievesNoDatabaseBeforeItsFirstAnswer) {
+  EXPECT_FALSE(watch_.is_answering());
+  watch_.answered();
+  EXPECT_TRUE(watch_.is_answering());
+}
+
+TEST_F(OutageWatchTest, ADatabaseWithoutConnectionsAnswersNothingFromThatMomentOn) {
+  watch_.answered();
+  watch_.failed(kLost);
+  EXPECT_TRUE(watch_.is_answering()) << "one connection was lost";
+  watch_.failed(kRefusedConnection);
+  EXPECT_FALSE(watch_.is_answering());
+  watch_.answered();
+  EXPECT_TRUE(watch_.is_answering());
+}
+
+TEST_F(OutageWatchTest, AFrozenDatabaseIsKnownByItsSilence) {
+  watch_.answered();
+  clock_.advance(seconds(4));
+  EXPECT_TRUE(watch_.is_answering());
+  clock_.advance(seconds(1));
+  EXPECT_FALSE(watch_.is_answering());
+}
+
+TEST_F(OutageWatchTest, ARefusedStatementIsAnAnswer) {
+  watch_.answered();
+  watch_.failed({ErrorCode::conflict, "locked", ""});
+  EXPECT_TRUE(watch_.is_answering());
+}
+
+TEST_F(OutageWatchTest, WantsOneCheckASecondAndNoneDuringAnOutage) {
+  watch_.answered();
+  clock_.advance(seconds(2));
+  EXPECT_TRUE(watch_.wants_check());
+  clock_.advance(milliseconds(999));
+  EXPECT_FALSE(watch_.wants_check());
+  clock_.advance(milliseconds(1));
+  EXPECT_TRUE(watch_.wants_check());
+  watch_.failed(kRefusedConnection);
+  clock_.advance(seconds(2));
+  EXPECT_FALSE(watch_.wants_check());
+}
+
+}  // namespace
+}  // namespace tocsin
