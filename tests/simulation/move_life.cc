@@ -218,7 +218,7 @@ class MoveLife {
     while (!is_over()) {
       scheduler_.sleep(up_to(8s));
       const bool is_troubled = scheduler_.now() < MonoTime{} + kTroubled;
-      if (!is_troubled && control().list(wall()).empty()) return;
+      if (!is_troubled && control().list(wall()).empty()) return end_killed();
       bool is_ended = false;
       const auto command = scheduler_.spawn([this, &is_ended] {
         run_command();
@@ -234,7 +234,16 @@ class MoveLife {
     }
   }
 
-  void run_command() {
+  // A command that was killed after it recorded itself, when another one had ended the move, has left its records. The
+  // next command for the shard finds and ends them.
+  void end_killed() {
+    for (Shard shard = 0; shard < kMoveShards; ++shard)
+      with_mover([&](ShardMover& mover) {
+        if (auto done = mover.abort(shard); !done) breaks("records of a killed command stay: " + done.error().message);
+      });
+  }
+
+  void with_mover(const std::function<void(ShardMover&)>& work) {
     FiberClock clock(scheduler_);
     std::vector<MoveDatabase> databases;
     for (DatabaseId database_id = 0; database_id < kMoveDatabases; ++database_id)
@@ -245,6 +254,14 @@ class MoveLife {
     ShardMover mover(databases, open_session, clock,
                      {"", "", std::chrono::milliseconds(1000), std::chrono::milliseconds(20'000)},
                      [this](const std::string& step) { say("mover: " + step); });
+    work(mover);
+  }
+
+  void run_command() {
+    with_mover([this](ShardMover& mover) { run_command(mover); });
+  }
+
+  void run_command(ShardMover& mover) {
     const auto pending = control().list(wall());
     Status done = Unit{};
     if (pending.empty() || chance(0.1)) {
