@@ -181,6 +181,33 @@ TEST(SurvivalOfTheDatabase, ACrashCostsNoAcknowledgedJobAndNoRestartOfTheNode) {
   EXPECT_EQ(node.stop(), 0);
 }
 
+TEST(SurvivalOfTheDatabase, AnOutageIsNoEmptyLeaseAndIsLoggedOnce) {
+  PrivateCluster cluster;
+  NodeProcess node(cluster.url(), {"--migrate", "--shards", "8"});
+  ASSERT_EQ(node.rest().put("/v1/types/pull", {{"handler", {{"kind", "pull"}}}}).status, 201);
+  const auto lease = [&] {
+    return Rest(node.port()).post("/v1/types/pull/lease", {{"max", 1}, {"wait_ms", 0}}).status;
+  };
+  ASSERT_EQ(lease(), 200);
+  cluster.crash();
+  EXPECT_TRUE(eventually([&] { return lease() == 503; }));
+  EXPECT_EQ(Rest(node.port()).get("/readyz").body["checks"].value("notifications", ""),
+            "waiting for a database that does not answer");
+  EXPECT_TRUE(eventually([&] { return node.log().find("the membership lease has ended") != std::string::npos; }));
+  cluster.start();
+  EXPECT_TRUE(eventually([&] { return node.is_ready() && lease() == 200; }));
+  EXPECT_TRUE(eventually([&] { return node.log().find("the membership lease is extended") != std::string::npos; }));
+  const std::string log = node.log();
+  const auto times = [&](const std::string& text) {
+    int n = 0;
+    for (auto at = log.find(text); at != log.npos; at = log.find(text, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(times("does not answer:"), 1) << log;
+  EXPECT_EQ(times("answers again"), 1) << log;
+  EXPECT_EQ(node.stop(), 0);
+}
+
 TEST(SurvivalOfTheDatabase, APrimaryThatWasDemotedAndStaysUpIsNotReadAnyLonger) {
   PrivateCluster cluster;
   Session session({cluster.url()});
