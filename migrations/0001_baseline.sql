@@ -1728,9 +1728,10 @@ CREATE TABLE tocsin.bulk_progress (
   written_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- A bulk operation is recorded when it begins; how many jobs it has changed is read from its row.
+-- A bulk operation is recorded when it begins; what it does and how many jobs it has changed is read from its row.
 CREATE VIEW tocsin.audit AS
-  SELECT a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched, coalesce(a.changed, b.changed) AS changed, a.reason
+  SELECT a.at, a.actor, a.role, a.address, a.action, a.target,
+         CASE WHEN b.bulk_id IS NULL THEN a.filter ELSE jsonb_build_object('action', b.action) || coalesce(a.filter, '{}') END AS filter, a.matched, coalesce(a.changed, b.changed) AS changed, a.reason
   FROM tocsin.audit_log a LEFT JOIN tocsin.bulk b ON a.action = 'startBulk' AND b.bulk_id = CASE a.action WHEN 'startBulk' THEN a.target::bigint END;
 COMMENT ON VIEW tocsin.audit IS 'Writes through the API by people and programs with a token';
 

@@ -1174,7 +1174,10 @@ CREATE VIEW tocsin.audit AS
     a.address,
     a.action,
     a.target,
-    a.filter,
+        CASE
+            WHEN (b.bulk_id IS NULL) THEN a.filter
+            ELSE (jsonb_build_object('action', b.action) || COALESCE(a.filter, '{}'::jsonb))
+        END AS filter,
     a.matched,
     COALESCE(a.changed, b.changed) AS changed,
     a.reason

@@ -185,7 +185,7 @@ int bench(BenchOptions& options) {
   if (type.status == 404 && options.type == kNoopType)
     client.send("PUT", type_path, {{"handler", {{"kind", "noop"}}}});
   else if (!type.ok())
-    throw Failure(problem_text(type));
+    throw_problem(type);
 
   Creator creator(options, "bench-" + std::to_string(std::random_device{}()));
   const auto start = SteadyClock::now();

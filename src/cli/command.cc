@@ -58,6 +58,8 @@ std::string not_a_job_id(const std::string& text) {
   return is_id ? "" : "'" + text + "' is no job id: those are digits";
 }
 
+std::string not_blank(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
 std::string json_argument(const std::string& text, const std::string& option) {
   std::string json = text;
   if (text == "-") {

@@ -31,6 +31,7 @@ void add_client_options(CLI::App& command, ClientOptions& options);
 // For ->check() of an option: the error message, or "" when the value is right.
 std::string not_a_duration(const std::string& text);
 std::string not_a_job_id(const std::string& text);
+std::string not_blank(const std::string& text);
 
 // An option that takes a number from `least` to `most`.
 template <class T>

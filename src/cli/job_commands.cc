@@ -80,7 +80,7 @@ int create(CreateOptions& options) {
 
   const RestReply reply =
       RestClient(options.connection).call_text("POST", "/v1/jobs", with_attribute(body, options.attribute));
-  if (!reply.ok()) throw Failure(problem_text(reply));
+  if (!reply.ok()) throw_problem(reply);
   if (options.json)
     print_json(std::cout, reply);
   else
@@ -125,7 +125,7 @@ int change(const JobOptions& options, const std::string& verb, const Json& body,
   const RestReply reply =
       RestClient(options.connection).call("POST", job_path(options.job_id, verb), body.is_null() ? nullptr : &body);
   const bool is_refused = reply.status == 409 && reply.body.is_object() && reply.body.contains("result");
-  if (!reply.ok() && !is_refused) throw Failure(problem_text(reply));
+  if (!reply.ok() && !is_refused) throw_problem(reply);
   if (options.json) {
     print_json(std::cout, reply);
     return is_refused ? 1 : 0;

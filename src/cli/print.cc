@@ -29,12 +29,6 @@ struct Section {
 
 bool is_list_of_objects(const Json& value) { return value.is_array() && !value.empty() && value.front().is_object(); }
 
-std::string words(const std::string& key) {
-  std::string text = printable(key);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
-}
-
 // Milliseconds since 1970 of "2026-03-01T12:00:00.250Z"; nullopt for other text.
 std::optional<double> milliseconds(const std::string& text) {
   if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return std::nullopt;
@@ -111,6 +105,12 @@ void print_messages(std::ostream& out, const Json& items, std::size_t width) {
 
 }  // namespace
 
+std::string words(const std::string& key) {
+  std::string text = printable(key);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
 void note_missing(std::ostream& out, const Json& reply) {
   for (const auto& [member, text] :
        {std::pair{"missing", "Incomplete: these databases do not answer:"},
@@ -185,18 +185,27 @@ std::string object_cell(const Json& item, const std::string& key) {
   return is_length(key) && item.contains(key) ? length(item[key]) : cell(item, key.c_str());
 }
 
-// What no table of this width shows: the first two values of each object, and below them the others by name.
+// What no table of this width shows: the first value of each object, with the second if it is text, and below them the
+// others by name.
 void print_records(std::ostream& out, const Json& items, const std::vector<std::string>& keys, std::size_t width) {
   for (const Json& item : items) {
-    out << object_cell(item, keys[0]) << "  " << object_cell(item, keys[1]) << '\n';
+    const bool is_pair = item.contains(keys[1]) && item[keys[1]].is_string();
+    print_wrapped(out, object_cell(item, keys[0]) + (is_pair ? "  " + object_cell(item, keys[1]) : ""), 0, width);
     std::string line;
-    for (std::size_t i = 2; i < keys.size(); ++i) {
+    const auto end_line = [&] {
+      if (display_width(line) > width)
+        print_wrapped(out, line, 2 * kIndent, width);
+      else if (!line.empty())
+        out << line << '\n';
+      line.clear();
+    };
+    for (std::size_t i = is_pair ? 2 : 1; i < keys.size(); ++i) {
       if (!item.contains(keys[i]) || item[keys[i]].is_null()) continue;
       const std::string field = "  " + heading(keys[i]) + ' ' + object_cell(item, keys[i]);
-      if (!line.empty() && display_width(line) + display_width(field) > width) out << std::exchange(line, "") << '\n';
+      if (display_width(line) + display_width(field) > width) end_line();
       line += field;
     }
-    if (!line.empty()) out << line << '\n';
+    end_line();
   }
 }
 

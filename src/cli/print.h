@@ -23,6 +23,9 @@ std::string cell(const Json& value);
 // The member of an object, as such a text; "-" when there is none.
 std::string cell(const Json& object, const char* key);
 
+// A member's name to be read: blanks in place of underscores.
+std::string words(const std::string& key);
+
 // "2026-03-01 12:00:00.250Z" for an RFC 3339 UTC time, cut to milliseconds; other text as printable() writes it.
 // `relative` adds " (in 14m 59s)" or " (3s ago)".
 std::string readable_time(const std::string& text, bool relative);

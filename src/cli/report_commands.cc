@@ -47,14 +47,14 @@ void print_csv(std::ostream& out, const Json& columns, const Json& items) {
 
 // "nothing in this range: 0 created, 0 done"
 void print_nothing(std::ostream& out, const Json& totals) {
-  out << "nothing in this range";
+  std::string text = "nothing in this range";
   const char* before = ": ";
   for (const auto& [name, value] : totals.items()) {
     if (value.is_null()) continue;
-    out << before << value.dump() << ' ' << name;
+    text += before + value.dump() + ' ' + words(name);
     before = ", ";
   }
-  out << '\n';
+  print_text(out, text, screen_width());
 }
 
 int report(ReportOptions& options) {
@@ -125,10 +125,12 @@ void add_report_command(CLI::App& root, Chosen& chosen) {
       ->required()
       ->check(CLI::IsMember(kReports))
       ->option_text(" ");
-  command->add_option("--type", options->type, "Only of this type")->option_text("TYPE");
-  command->add_option("--from", options->from, "Not before (RFC 3339)")->option_text("TIME");
-  command->add_option("--to", options->to, "Before (RFC 3339)")->option_text("TIME");
-  command->add_option("--tz", options->tz, "Days of this time zone, like Europe/Berlin")->option_text("ZONE");
+  command->add_option("--type", options->type, "Only of this type")->check(not_blank)->option_text("TYPE");
+  command->add_option("--from", options->from, "Not before (RFC 3339)")->check(not_blank)->option_text("TIME");
+  command->add_option("--to", options->to, "Before (RFC 3339)")->check(not_blank)->option_text("TIME");
+  command->add_option("--tz", options->tz, "Days of this time zone, like Europe/Berlin")
+      ->check(not_blank)
+      ->option_text("ZONE");
   add_number(*command, "--limit", options->limit, "At most so many rows (100; with --csv all)", 1, kAll);
   CLI::Option* csv = command->add_flag("--csv", options->csv, "Print comma-separated values");
   add_client_options(*command, *options);

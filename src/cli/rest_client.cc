@@ -105,6 +105,12 @@ std::string problem_text(const RestReply& reply) {
   return message;
 }
 
+void throw_problem(const RestReply& reply) {
+  const bool is_of_zone = reply.status == 422 && reply.body.is_object() && reply.body.value("field", Json()) == "tz";
+  if (reply.status == 400 || is_of_zone) throw BadUsage(problem_text(reply));
+  throw Failure(problem_text(reply));
+}
+
 RestClient::RestClient(const Connection& connection) : url_(connection.url) {
   const auto [origin, prefix] = split(connection.url);
   prefix_ = prefix;
@@ -149,13 +155,13 @@ RestReply RestClient::call_text(const std::string& method, const std::string& pa
 
 RestReply RestClient::get_reply(const std::string& path) {
   RestReply reply = call("GET", path);
-  if (!reply.ok()) throw Failure(problem_text(reply));
+  if (!reply.ok()) throw_problem(reply);
   return reply;
 }
 
 RestReply RestClient::send_reply(const std::string& method, const std::string& path, const Json& body) {
   RestReply reply = call(method, path, body.is_null() ? nullptr : &body);
-  if (!reply.ok()) throw Failure(problem_text(reply));
+  if (!reply.ok()) throw_problem(reply);
   return reply;
 }
 
@@ -163,7 +169,7 @@ Json RestClient::post_patiently(const std::string& path, const Json& body) {
   for (;;) {
     RestReply reply = call("POST", path, &body);
     if (reply.ok()) return std::move(reply.body);
-    if (reply.status != 429) throw Failure(problem_text(reply));
+    if (reply.status != 429) throw_problem(reply);
     pause_for(reply.retry_after.value_or(std::chrono::seconds(1)));
   }
 }

@@ -46,6 +46,9 @@ std::string path_part(const std::string& text);
 
 // "detail (field: x)" of a problem+json body, made printable; after a 401 also how to give a token.
 std::string problem_text(const RestReply& reply);
+// Throws it: as BadUsage if the server could not read an argument (400, or a time zone that does not exist), else as
+// Failure.
+[[noreturn]] void throw_problem(const RestReply& reply);
 
 // A list, of one page or of several put together.
 struct Pages {
@@ -72,7 +75,7 @@ class RestClient {
   RestReply call_text(const std::string& method, const std::string& path,
                       const std::string& json);  // no body when empty
 
-  // A 2xx answer; any other is thrown as Failure. A `body` of null sends none.
+  // A 2xx answer; any other is thrown (throw_problem). A `body` of null sends none.
   RestReply get_reply(const std::string& path);
   RestReply send_reply(const std::string& method, const std::string& path, const Json& body);
   // Its body.

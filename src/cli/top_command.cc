@@ -134,9 +134,9 @@ void print_top(std::ostream& out, const Json& overview) {
                {"WAITS FOR"}});
   for (const Json& type : overview.value("worst", Json::array()))
     table.add({cell(type, "biz_type"), count_text(type, "due", "is_due_exact"),
-               late_text(type.value("oldest_age_ms", Json())), late_text(type.value("p99_ms", Json())),
-               late_text(type.value("target_ms", Json())), cell(type, "missed"), cell(type, "dead"),
-               cell(type, "waits_for")});
+               type.value("due", 0) > 0 ? late_text(type.value("oldest_age_ms", Json())) : "-",
+               late_text(type.value("p99_ms", Json())), late_text(type.value("target_ms", Json())),
+               cell(type, "missed"), cell(type, "dead"), cell(type, "waits_for")});
   if (!table.empty()) table.print(out, kScreen);
 }
 

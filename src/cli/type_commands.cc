@@ -40,7 +40,9 @@ Json handler_of(const PutOptions& options) {
 
 int put(PutOptions& options) {
   const bool has_handler = !options.handler.empty() || !options.url.empty();
-  if (has_handler == !options.file.empty())
+  if (has_handler && !options.file.empty())
+    throw BadUsage("--file FILE has the whole type: leave out --handler and --webhook");
+  if (!has_handler && options.file.empty())
     throw BadUsage("say what runs: --handler KIND, --webhook URL or --file FILE");
   Json body;
   if (has_handler)
@@ -58,7 +60,7 @@ int put(PutOptions& options) {
     body["slo"] = {{"lateness_ms", parse_duration(options.slo_lateness)->count()}, {"share", options.slo_share}};
 
   const RestReply reply = RestClient(options.connection).call("PUT", type_path(options.name), &body);
-  if (!reply.ok()) throw Failure(problem_text(reply));
+  if (!reply.ok()) throw_problem(reply);
   if (options.json)
     print_json(std::cout, reply);
   else
@@ -74,7 +76,10 @@ void add_put(CLI::App& types, Chosen& chosen) {
                                   "  tocsin type put order.unpaid --handler sql --function shop.cancel_unpaid\n"
                                   "  tocsin type get order.unpaid --json > t.json\n"
                                   "  tocsin type put order.unpaid --file t.json");
-  command->add_option("NAME", options->name, "Its name, like order.unpaid")->required()->option_text(" ");
+  command->add_option("NAME", options->name, "Its name, like order.unpaid")
+      ->required()
+      ->check(not_blank)
+      ->option_text(" ");
   command->add_option("--handler", options->handler, "webhook, sql, pull, cpp, noop, ...")->option_text("KIND");
   command->add_option("--webhook", options->url, "webhook: where to POST")->option_text("URL");
   command->add_option("--secret", options->secret, "webhook: signing key (whsec_...)")->option_text("SECRET");
@@ -144,7 +149,8 @@ std::shared_ptr<TypeOptions> add_simple(CLI::App& types, Chosen& chosen, const c
                                         int (*run)(TypeOptions&)) {
   auto options = std::make_shared<TypeOptions>();
   CLI::App* command = add_command(types, name, summary, "");
-  if (run != list) command->add_option("NAME", options->name, "The type")->required()->option_text(" ");
+  if (run != list)
+    command->add_option("NAME", options->name, "The type")->required()->check(not_blank)->option_text(" ");
   if (run == pause) {
     command->add_option("--until", options->until, "Resume by itself then (RFC 3339)")->option_text("TIME");
     command->add_option("--reason", options->reason, "Why; kept in the audit log")->option_text("TEXT");

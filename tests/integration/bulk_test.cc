@@ -183,7 +183,8 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
     EXPECT_EQ(node.stop(), 0);
   }  // the node writes what it holds when it ends
   const auto rows = database.query(
-      "SELECT actor, role, action, target, changed, matched, reason, address FROM tocsin.audit ORDER BY action");
+      "SELECT actor, role, action, target, filter ->> 'action', changed, matched, reason, address FROM tocsin.audit "
+      "ORDER BY action");
   ASSERT_EQ(rows.size(), 4U);
   EXPECT_STREQ(rows[0]["actor"].c_str(), "shop");
   EXPECT_STREQ(rows[0]["action"].c_str(), "createJob");
@@ -196,6 +197,7 @@ TEST_F(AuditedNode, SaysWhoChangedWhat) {
   EXPECT_STREQ(rows[1]["reason"].c_str(), "the shop moves");
   EXPECT_STREQ(rows[2]["action"].c_str(), "putType");
   EXPECT_STREQ(rows[3]["action"].c_str(), "startBulk");
+  EXPECT_STREQ(rows[3][4].c_str(), "cancel") << "what the bulk operation does";
   EXPECT_EQ(rows[3]["matched"].as<int>(), 3);
   EXPECT_EQ(rows[3]["changed"].as<int>(), 3);
   EXPECT_STREQ(rows[3]["reason"].c_str(), "paid");

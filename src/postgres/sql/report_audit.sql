@@ -2,7 +2,9 @@
 -- Index: the one by time; the primary key of bulk actions.
 SELECT to_jsonb(q) || jsonb_build_object('at', {{iso time = q.at}}, 'audit_id', NULL)
 FROM (
-  SELECT a.audit_id, a.at, a.actor, a.role, a.address, a.action, a.target, a.filter, a.matched,
+  SELECT a.audit_id, a.at, a.actor, a.role, a.address, a.action, a.target,
+         CASE WHEN b.bulk_id IS NULL THEN a.filter ELSE jsonb_build_object('action', b.action) || coalesce(a.filter, '{}') END AS filter,
+         a.matched,
          coalesce(a.changed, b.changed) AS changed, a.reason, coalesce(a.filter ->> 'biz_type', a.target) AS biz_type,
          lpad(a.audit_id::text, 20, '0') AS audit_key
   FROM tocsin.audit_log a
