@@ -6,7 +6,7 @@
 
 #include "api/job_json.h"
 #include "api/resources.h"
-#include "api/time_text.h"
+#include "core/duration_text.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {

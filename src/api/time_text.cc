@@ -1,9 +1,5 @@
 #include "api/time_text.h"
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-
 namespace tocsin {
 namespace {
 
@@ -64,11 +60,6 @@ class Cursor {
   bool is_missed_ = false;
 };
 
-std::string_view unit_text(std::array<char, 48>& buffer, const char* format, long long a, long long b) {
-  const int n = std::snprintf(buffer.data(), buffer.size(), format, a, b);
-  return {buffer.data(), static_cast<std::size_t>(n)};
-}
-
 }  // namespace
 
 std::optional<WallTime> time_from_text(std::string_view text, bool* is_rounded) {
@@ -105,17 +96,6 @@ std::optional<WallTime> time_from_text(std::string_view text, bool* is_rounded) 
   // Offset and rounding may lead out of the years that can be written.
   if (time < kFirstTime || time >= kEndOfTime) return {};
   return time;
-}
-
-std::string duration_text(Duration length) {
-  const long long ms = std::llabs(length.count()) / 1000;
-  const long long s = ms / 1000, min = s / 60, h = min / 60, d = h / 24;
-  std::array<char, 48> buffer;
-  if (ms < 1000) return std::string(unit_text(buffer, "%lld ms", ms, 0));
-  if (s < 60) return std::string(unit_text(buffer, "%lld.%lld s", s, ms % 1000 / 100));
-  if (min < 60) return std::string(unit_text(buffer, "%lld min %lld s", min, s % 60));
-  if (h < 24) return std::string(unit_text(buffer, "%lld h %lld min", h, min % 60));
-  return std::string(unit_text(buffer, "%lld d %lld h", d, h % 24));
 }
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Parses times of requests, and writes durations for sentences and JSON; core/rfc3339.h writes times. Thread: any.
+// Parses times of requests, and writes durations for JSON; core/rfc3339.h writes times, core/duration_text.h sentences.
+// Thread: any.
 #pragma once
 
 #include <optional>
@@ -14,9 +15,6 @@ namespace tocsin {
 // nine digits of a second). `is_rounded`: set to whether it was rounded if the text has a fraction of a second, else
 // unchanged: initialise it with false.
 std::optional<WallTime> time_from_text(std::string_view text, bool* is_rounded = nullptr);
-
-// For sentences, without the sign, rounded down: "350 ms", "12.5 s", "15 min 0 s", "3 h 20 min", "4 d 2 h".
-std::string duration_text(Duration length);
 
 inline double to_ms(Duration length) { return static_cast<double>(length.count()) / 1000; }
 

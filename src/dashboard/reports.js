@@ -20,7 +20,7 @@ export const useByType = (name, every, type = '') => useGet(`v1/reports/${name}`
 export function TypeSelect({value, onChange}) {
   const types = useTypes(), names = ((types.data && types.data.items) || []).map((type) => type.name);
   const isCut = Boolean(types.data && types.data.next_cursor);
-  return html`<select value=${value} onChange=${(event) => onChange(event.target.value)}><option value="">all</option>
+  return html`<select class="types" value=${value} onChange=${(event) => onChange(event.target.value)}><option value="">all</option>
     ${names.map((name) => html`<option value=${name}>${name}</option>`)}
     ${value && !names.includes(value) && html`<option value=${value}>${value}</option>`}
     ${isCut && html`<option disabled>the first ${number(names.length)} types; there are more</option>`}</select>`;

@@ -51,12 +51,13 @@ export const Panel = ({title, note, actions, label, children}) => html`
 const inShort = (message) => (/^This took too long/.test(message) ? 'There is more than could be read within the time limit. Choose a type, a state or a shorter range.' :
   message.replace(/(is not available): .*$/s, '$1.'));
 
-/** What stands in place of data: nothing yet, an error, or a call that this node does not know. `tall`: as high as a chart. */
+/** What stands in place of data: nothing yet, an error, or a call that this node does not know. `tall`: as high as a chart, or as what it names: 'hours', 'days'. */
 export function Missing({answer, what, tall}) {
+  const css = ['reading', tall && 'tall', typeof tall === 'string' && tall].filter(Boolean).join(' ');
   if (answer.isAbsent) return html`<p class="muted">${what} is not available on this node.</p>`;
   if (answer.error)
-    return html`<div class=${tall ? 'reading tall' : 'reading'} role="status" title=${answer.error.message}><span><strong class="is-warn">! ${what} could not be read.</strong><br />${inShort(answer.error.message)}${/is not available/.test(answer.error.message) && state.query.has('screen') && html` <a href="?">What helps</a>`}</span></div>`;
-  return html`<p class=${tall ? 'reading tall' : 'reading'}>Reading…</p>`;
+    return html`<div class=${css} role="status" title=${answer.error.message}><span><strong class="is-warn">! ${what} could not be read.</strong><br />${inShort(answer.error.message)}${/is not available/.test(answer.error.message) && state.query.has('screen') && html` <a href="?">What helps</a>`}</span></div>`;
+  return html`<p class=${css}>Reading…</p>`;
 }
 
 /** A note above data that could not be refreshed. */

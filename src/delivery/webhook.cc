@@ -4,6 +4,7 @@
 #include <boost/beast/http/status.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/duration_text.h"
 #include "core/lease_token.h"
 #include "core/rfc3339.h"
 #include "delivery/event_body.h"
@@ -78,7 +79,7 @@ class WebhookKind::TypeHandler final : public Handler {
     switch (endpoint->state()) {
       case Endpoint::State::open:
         return who + " has not answered for a while and is left alone for another " +
-               std::to_string(endpoint->pause_left() / std::chrono::milliseconds(1)) + " ms";
+               duration_text(endpoint->pause_left());
       case Endpoint::State::half_open:
         return who + " has not answered for a while and gets one attempt at a time until it does";
       case Endpoint::State::closed:

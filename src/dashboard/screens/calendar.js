@@ -72,7 +72,7 @@ function Hours({type, capacity}) {
   const by = useMemo(() => new Map(items.map((item) => [Number(item.at), item])), [items]);
   const ends = steps(items.map((item) => item.n)), limit = capacityOf('hour', capacity);
   return html`<${Panel} title="The next seven days" note=${`by hour, ${zoneName()}${counted(countedAt, isCut)}`} actions=${items.length > 0 && html`<${Csv} name="Due by hour" rows=${() => rowsOf(items, 'hour')} />`}>
-    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<${Stale} answer=${answer} /><${Missed} data=${answer.data} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall="hours" />` : html`<${Stale} answer=${answer} /><${Missed} data=${answer.data} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
     <thead><tr><th scope="col" class="day">Day</th>${columns.map(({text, isAgain}) => html`<th scope="col" class="num" title=${isAgain ? 'This hour again: the clocks go back' : undefined}>${text}${isAgain && html`<small>again</small>`}</th>`)}</tr></thead>
     <tbody>${days.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((at, i) => (at ?
       html`<td><${Cell} item=${by.get(Number(at))} type=${type} ends=${ends} capacity=${limit} isNow=${Number(at) === now} from=${Number(at) === now && countedAt ? new Date(countedAt) : at} name=${`${dayOf(at)} ${clock(at)}${columns[i].isAgain ? ' again' : ''}`} until=${new Date(Number(at) + kHour)} /></td>` : html`<td></td>`))}</tr>`)}</tbody></table></div>
@@ -86,7 +86,7 @@ function Days({type, capacity}) {
   const by = new Map(items.map((item) => [item.at.toISOString().slice(0, 10), item])); // days are counted in UTC
   const ends = steps(items.map((item) => item.n)), limit = capacityOf('day', capacity);
   return html`<${Panel} title="The next twelve weeks" note=${`by day of UTC${counted(countedAt, isCut)}`} actions=${items.length > 0 && html`<${Csv} name="Due by day" rows=${() => rowsOf(items, 'day')} />`}>
-    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall />` : html`<div class="scroll" tabindex="0" role="group" aria-label="Jobs due by day"><table class="heat wide-cells"><caption class="visually-hidden">Jobs due by day (days of UTC)</caption>
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall="days" />` : html`<div class="scroll" tabindex="0" role="group" aria-label="Jobs due by day"><table class="heat wide-cells"><caption class="visually-hidden">Jobs due by day (days of UTC)</caption>
     <thead><tr><th scope="col" class="day">Week of</th>${kDays.map((day) => html`<th scope="col" class="num">${day}</th>`)}</tr></thead>
     <tbody>${Array.from({length: 13}, (_, week) => plusDays(monday, 7 * week)).map((start) => html`<tr><th scope="row" class="day">${dayOf(start).slice(5)}</th>${Array.from({length: 7}, (_, n) => {
       const day = dayOf(plusDays(start, n)), item = by.get(day);

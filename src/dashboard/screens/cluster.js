@@ -100,10 +100,11 @@ function Moves({shards}) {
 // What an action of the REST interface is called here.
 const kAuditWords = {putType: 'set the type', deleteType: 'deleted the type', pauseType: 'paused', resumeType: 'resumed', createJob: 'created jobs', createJobs: 'created jobs', cancelJob: 'cancelled', cancelJobs: 'cancelled jobs', rescheduleJob: 'rescheduled',
   runJob: 'ran now', retryJob: 'retried', retryJobs: 'retried dead jobs', startBulk: 'began a bulk change', stopBulk: 'stopped the bulk change'};
+const auditWords = (a) => (a.action === 'startBulk' && a.filter && a.filter.action ? `began a bulk ${a.filter.action}` : kAuditWords[a.action] || a.action);
 const kAudit = [
   {label: 'When', cell: (a) => html`<span class="nowrap"><${Time} at=${a.at} /></span>`, csv: (a) => a.at},
   {label: 'Who', cell: (a) => html`<${Foreign} text=${a.actor} mono=${false} /><span class="sub">${a.role}${a.address ? `, ${a.address}` : ''}</span>`, csv: (a) => a.actor},
-  {label: 'Did', cell: (a) => html`<span title=${a.action}>${kAuditWords[a.action] || a.action}</span> <${Foreign} text=${a.target || ''} />${a.filter && html`<span class="sub"><${Foreign} text=${typeof a.filter === 'string' ? a.filter : JSON.stringify(a.filter)} clip /></span>`}`, csv: (a) => `${a.action} ${a.target || ''}`},
+  {label: 'Did', cell: (a) => html`<span title=${a.action}>${auditWords(a)}</span> <${Foreign} text=${a.target || ''} />${a.filter && html`<span class="sub"><${Foreign} text=${typeof a.filter === 'string' ? a.filter : JSON.stringify(a.filter)} clip /></span>`}`, csv: (a) => `${a.action} ${a.target || ''}`},
   {label: 'Matched', isNumber: true, cell: (a) => (a.matched === null ? '' : number(a.matched)), csv: (a) => a.matched},
   {label: 'Changed', isNumber: true, cell: (a) => (a.changed === null ? '' : number(a.changed)), csv: (a) => a.changed},
   {label: 'Reason', cell: (a) => (a.reason ? html`<${Foreign} text=${a.reason} mono=${false} />` : ''), csv: (a) => a.reason},

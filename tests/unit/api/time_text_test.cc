@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/url.h"
+#include "core/duration_text.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {
