@@ -1,6 +1,6 @@
 // NodeConfig: the settings of a node, which its program passes to the constructor of Node. The defaults are those of
-// `tocsin serve`. Node::start() fails with Error invalid on texts that it cannot use; counts and time-outs must be
-// positive.
+// `tocsin serve`. Node::start() fails with Error invalid on strings that it cannot use. Counts and time-outs must be
+// positive; that is not checked.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@ struct NodeConfig {
   std::string listen = "127.0.0.1:7070";  // HOST:PORT of the REST API; beyond loopback start() requires tokens
   std::string token_file;                 // TOML; empty: no tokens, and only this machine is served
   std::string node_name;                  // a label in logs and jobs; empty: the host's name
-  std::optional<int> shards;   // 1..1024; fixed by the first migration (empty: 64), then no other is accepted
+  std::optional<int> shards;   // 1..1024; fixed by the first migration (empty: 64); later starts give the same or none
   bool migrate_first = false;  // Node::start() creates or upgrades the schema before it connects
   bool has_dashboard = true;   // serve the dashboard at /
   std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON; a longer one is refused
-  std::vector<std::string> allow_webhook;   // CIDRs of private addresses that webhooks and brokers may have
+  std::vector<std::string> allow_webhook;   // CIDRs of private addresses that webhooks and brokers may connect to
   std::string webhook_ca_file;              // PEM, trusted besides the system's own
   int webhook_connections = 256;            // per endpoint (scheme, host and port), at most
   // Days for which finished jobs are kept, by final status; a status that is not named: for ever.
@@ -30,15 +30,16 @@ struct NodeConfig {
   // Call functions of sql handlers although the role of this node is a superuser: their authors can become one.
   bool allow_superuser_handlers = false;
   int api_threads = 1;  // network threads of the REST listener
-  int claimers = 2;     // claiming threads, divided among the databases; one more in each, for types with few jobs due
+  int claimers = 2;     // threads that claim due jobs, divided among the databases; each has one more for rare types
   int db_pool = 4;      // threads for requests that are not written in batches, divided as above; two connections each
-  bool async_claims = false;  // claims do not wait for the disk: a crash may let a cancelled job start (ADR 0031)
-  int workers = 4;  // threads for C++ handlers; while all are busy, a type with none gets a spare one, up to 64 in all
-  int sql_workers = 2;  // calls of SQL handlers at once, each with a connection; spare ones as above, up to 8
+  // Claims do not wait for the disk: a crash of the database server may let a cancelled job start (ADR 0031).
+  bool async_claims = false;
+  int workers = 4;  // threads for C++ handlers; when all are busy, a type that has none gets one more, up to 64 in all
+  int sql_workers = 2;  // calls of SQL handlers at once, each with a connection; more as above, up to 8 in all
   std::size_t queue_capacity = 100000;             // jobs due soon held in memory, divided among the databases
   std::chrono::milliseconds drain_timeout{20000};  // how long a node that stops waits for running handlers
-  // Longest time from the death of a node until others scan its shards; a silence of 4/5 of it counts as death. The
-  // same on every node.
+  // Longest time from the death of a node until others scan its shards; a silence of 4/5 of it counts as death.
+  // Give every node the same; that is not checked.
   std::chrono::milliseconds heartbeat_timeout{5000};
   std::string log_level = "info";   // trace, debug, info, warn, error, critical or off
   std::string log_format = "text";  // or json

@@ -98,8 +98,8 @@ class Backend {
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
 
-  // What consumers report of leases of one database: `done` gets a reply per lease, in order. True, false: as above.
-  // REQUIRES: unavailable_reason() of the database returned nullopt.
+  // What consumers report of leases of one database: `done` gets a reply per lease, in order. Return value: as of
+  // create(). REQUIRES: unavailable_reason() of the database returned nullopt.
   virtual bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                              std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
   virtual bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
@@ -108,12 +108,12 @@ class Backend {
   // Adds the consumer to those that wait. False: too many wait already, LeaseCall::done will not be called (answer
   // 429).
   virtual bool lease(LeaseCall call) = 0;
-  // Update the node's table of the leases that count against max_running: leases that ended at this node (ack, nack),
-  // and leases that last `ttr` from now.
+  // Update the node's table of the leases that count against max_running. note_ended: leases that ended at this node
+  // (ack, nack). note_extended: leases that last `ttr` from now.
   virtual void note_ended(std::span<const Lease> leases) = 0;
   virtual void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
-  // Whether the cluster learns of leases of this type (with max_running) that this node extends. Not while the control
-  // database is down: it gives their permits to other nodes when the leases that it knows of have ended.
+  // Whether the cluster learns that this node extends leases of this type (with max_running). False while the control
+  // database is down: other nodes get their permits when the leases have ended as far as they know.
   virtual bool are_leases_counted(TypeId type) const = 0;
   // Adds `n` to a counter of the metrics: results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
@@ -124,8 +124,8 @@ class Backend {
   // The same for reads that may be slow, on two threads of their own. A statement is cancelled after 5 s: Error
   // unavailable, field kTooSlow.
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
-  // The same for work that waits for rows or keys that other transactions hold, on threads of its own. False: several
-  // wait already.
+  // The same for work that waits for rows or keys that other transactions hold, on four threads of its own. False: too
+  // many wait already.
   virtual bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
   // Runs `work` on the node's thread for bulk operations, between two batches; it may block for database calls. False:
@@ -135,8 +135,8 @@ class Backend {
   // counted writes once a minute; entries that cannot be stored wait, and are lost when too many wait.
   virtual void record(AuditEntry entry) = 0;
 
-  // Tells the node that owns the job's shard of a job that may be due within the lookahead (5 s): it need not wait for
-  // the next scan. May be lost: the scan finds the job.
+  // Hints a job that may be due within the lookahead and a second (6 s) to the node that owns its shard, which need not
+  // wait for its next scan then. May be lost: the scan finds the job.
   virtual void hint(JobId job, TypeId type, WallTime fire_at) = 0;
 
   // The types as this node read them last; never null.

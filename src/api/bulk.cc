@@ -210,6 +210,8 @@ void answer_bulk(const ApiContext& context, const CallPtr& call, const Find& fin
     const auto bulk = find(access, id);
     if (!bulk) return call->refuse(context.problem_of(bulk.error(), 0));
     if (!*bulk) return call->refuse({404, "There is no such bulk operation.", "bulk_id"});
+    // A stop that came too late has changed nothing.
+    call->audit.is_left_out = (*bulk)->state == BulkState::done || (*bulk)->state == BulkState::failed;
     std::string text;
     JsonWriter out(text);
     write_bulk(out, **bulk);

@@ -23,9 +23,10 @@ void write_json_content(JsonWriter& out, const std::string& schema, std::string_
       .end_object();
 }
 
-void write_parameter(JsonWriter& out, std::string_view name, bool is_path, std::string_view schema,
+// `in`: path, query or header.
+void write_parameter(JsonWriter& out, std::string_view name, std::string_view in, std::string_view schema,
                      std::string_view description) {
-  out.begin_object().field("name", name).field("in", is_path ? "path" : "query").field("required", is_path);
+  out.begin_object().field("name", name).field("in", in).field("required", in == "path");
   out.field("description", description).key("schema").raw(schema).end_object();
 }
 
@@ -38,10 +39,13 @@ void write_parameters(JsonWriter& out, const Route& route) {
   for (std::size_t open = route.path.find('{'); open != std::string::npos; open = route.path.find('{', open + 1)) {
     const std::string name = route.path.substr(open + 1, route.path.find('}', open) - open - 1);
     const auto& [schema, what] = described.at(name);
-    write_parameter(out, name, true, schema_ref(schema), what);
+    write_parameter(out, name, "path", schema_ref(schema), what);
   }
   for (const Parameter& parameter : route.query)
-    write_parameter(out, parameter.name, false, parameter.schema, parameter.description);
+    write_parameter(out, parameter.name, "query", parameter.schema, parameter.description);
+  if (route.takes_if_match)
+    write_parameter(out, "If-Match", "header", R"({"type":"string"})",
+                    "Only if one of these entity tags is that of the stored version; * for any version that exists");
   out.end_array();
 }
 

@@ -151,6 +151,8 @@ Admission Router::admit(const HttpRequest& head) {
     // Ignored, it would let a change through that the caller wants to make only under a condition.
     if (!head.if_match.empty() && !route.takes_if_match && route.method != "GET")
       return refused({400, "If-Match is not supported here.", "If-Match"});
+    if (!head.if_none_match.empty() && route.method != "GET")
+      return refused({400, "If-None-Match is supported for GET alone.", "If-None-Match"});
     const bool may_manage = route.access == Access::read && !gate_.check(head, Access::manage);
     const bool may_read = route.access != Access::open || !gate_.check(head, Access::read);
     return admitted(route, head, {std::move(*arguments), std::move(query), may_manage, may_read, gate_.caller_of(head)},

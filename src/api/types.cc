@@ -141,8 +141,10 @@ std::optional<Problem> remove_problem(const ApiContext& context, const std::stri
       break;
   }
   return Problem{
-      503, "A transaction is open that may create jobs of the type, or the type was changed meanwhile: ask again.", "",
-      1};
+      503,
+      "A transaction is open that may create jobs of the type, or the type was changed meanwhile: ask again. "
+      "docs/operations.md tells how to find the transaction.",
+      "", 1};
 }
 
 // Lets the copies in other databases, which may be marked as removed, be written again.

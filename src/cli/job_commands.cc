@@ -270,7 +270,7 @@ int cancel_many(const CancelOptions& options) {
 }
 
 int cancel(CancelOptions& options) {
-  if (options.job_ids.empty() == options.biz_id.empty()) throw BadUsage("give job ids or --biz-id, not both");
+  if (options.job_ids.empty() == options.biz_id.empty()) throw BadUsage("give either job ids or --biz-id");
   if (!options.type.empty() && options.biz_id.empty()) throw BadUsage("--type goes with --biz-id");
   if (options.job_ids.size() != 1) return cancel_many(options);
   JobOptions single;
@@ -303,7 +303,7 @@ struct RetryOptions : JobOptions {
 };
 
 int retry(RetryOptions& options) {
-  if (options.job_id.empty() == options.type.empty()) throw BadUsage("give a job id or --type, not both");
+  if (options.job_id.empty() == options.type.empty()) throw BadUsage("give either a job id or --type");
   if (options.type.empty()) return change(options, "retry", Json(), "pending again");
   Json body = {{"biz_type", options.type}};
   if (!options.from.empty()) body["from"] = options.from;

@@ -50,6 +50,12 @@ double now_ms() {
   return static_cast<double>(duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count());
 }
 
+// By its name, for a business key may look like a time.
+bool is_time(std::string_view key) {
+  static constexpr std::string_view kEnds[] = {"_at", "_time", "until", "gmt_create", "gmt_modified", "slot", "_day"};
+  return key == "at" || std::ranges::any_of(kEnds, [&](std::string_view end) { return key.ends_with(end); });
+}
+
 // Milliseconds are shown as durations, under a name without the unit.
 bool is_length(const std::string& key) { return key.ends_with("_ms"); }
 std::string length(const Json& value) { return value.is_number() ? format_duration(value.get<double>()) : cell(value); }
@@ -68,7 +74,7 @@ void collect(const std::string& prefix, const Json& object, std::vector<Line>& l
       sections.push_back({name, &value});
     else if (is_length(key))
       lines.push_back({name, length(value)});
-    else if (value.is_string())
+    else if (value.is_string() && is_time(key))
       lines.push_back({name, readable_time(value.get<std::string>(), true)});
     else
       lines.push_back({name, cell(value)});
@@ -95,7 +101,8 @@ void print_messages(std::ostream& out, const Json& items, std::size_t width) {
     std::string facts;
     for (const auto& [key, value] : item.items())
       if (key != "message")
-        facts += (facts.empty() ? "" : ", ") + (value.is_string() ? "" : heading(key) + " ") + cell(value);
+        facts += (facts.empty() ? "" : ", ") + (value.is_string() && key != "started_at" ? "" : heading(key) + " ") +
+                 cell(item, key.c_str());
     out << std::string(kIndent, ' ');
     print_wrapped(out, facts, kIndent, width);
     out << std::string(2 * kIndent, ' ');
@@ -131,7 +138,7 @@ void print_json(std::ostream& out, const RestReply& reply) { out << reply.text <
 
 std::string cell(const Json& value) {
   if (value.is_null()) return "-";
-  if (value.is_string()) return printable(readable_time(value.get<std::string>(), false));
+  if (value.is_string()) return printable(value.get<std::string>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_number_float()) {
     const double number = value.get<double>();
@@ -142,7 +149,8 @@ std::string cell(const Json& value) {
 
 std::string cell(const Json& object, const char* key) {
   const auto value = object.is_object() ? object.find(key) : object.end();
-  return value == object.end() ? "-" : cell(*value);
+  if (value == object.end()) return "-";
+  return value->is_string() && is_time(key) ? readable_time(value->get<std::string>(), false) : cell(*value);
 }
 
 std::string readable_time(const std::string& text, bool relative) {

@@ -17,10 +17,11 @@ void print_json(std::ostream& out, const RestReply& reply);
 // list that is not empty.
 void note_missing(std::ostream& out, const Json& reply);
 
-// A value as the text of one table cell: "-" for null, text without quotes, times without T, yes or no for booleans,
-// fractions rounded to three digits, anything else as JSON.
+// A value as the text of one table cell: "-" for null, text without quotes, yes or no for booleans, fractions rounded
+// to three digits, anything else as JSON.
 std::string cell(const Json& value);
-// The member of an object, as such a text; "-" when there is none.
+// The member of an object, as such a text; "-" when there is none. A member whose name is that of a time, such as
+// `started_at`, is shown as readable_time().
 std::string cell(const Json& object, const char* key);
 
 // A member's name to be read: blanks in place of underscores.

@@ -101,6 +101,7 @@ std::string problem_text(const RestReply& reply) {
   if (message.empty()) message = text("title");
   if (message.empty()) message = "the server answered " + std::to_string(reply.status);
   if (const std::string field = text("field"); !field.empty()) message += " (field: " + field + ")";
+  if (reply.status == 401 && message.ends_with('.')) message.pop_back();
   if (reply.status == 401) message += "; give --token or set TOCSIN_TOKEN";
   return message;
 }

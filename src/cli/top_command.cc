@@ -111,6 +111,23 @@ void print_top(std::ostream& out, const Json& overview) {
        " missed their target)");
   line("rate      created " + rate_text(throughput, "created_per_s") + "  done " + rate_text(throughput, "done_per_s"));
   line("");
+  using Align = Column::Align;
+  Table table({{"TYPE", Align::left, true},
+               {"DUE", Align::right},
+               {"OLDEST", Align::right},
+               {"P99", Align::right},
+               {"TARGET", Align::right},
+               {"MISSED", Align::right},
+               {"DIED", Align::right},
+               {"WAITS FOR"}});
+  for (const Json& type : overview.value("worst", Json::array()))
+    table.add({cell(type, "biz_type"), count_text(type, "due", "is_due_exact"),
+               type.value("due", 0) > 0 ? late_text(type.value("oldest_age_ms", Json())) : "-",
+               late_text(type.value("p99_ms", Json())), late_text(type.value("target_ms", Json())),
+               cell(type, "missed"), cell(type, "dead"), cell(type, "waits_for")});
+  if (!table.empty()) table.print(out, kScreen);
+  // Last: a low terminal cuts them.
+  if (!table.empty() && !overview.value("reasons", Json::array()).empty()) line("");
   int shown = 0;
   for (const Json& reason : overview.value("reasons", Json::array())) {
     if (shown == kMostReasons) {
@@ -122,22 +139,6 @@ void print_top(std::ostream& out, const Json& overview) {
     print_paragraph(out, "! ", cell(reason, "text"));
     print_paragraph(out, "  ", cell(reason, "remedy"));
   }
-  if (shown > 0) line("");
-  using Align = Column::Align;
-  Table table({{"TYPE", Align::left, true},
-               {"DUE", Align::right},
-               {"OLDEST", Align::right},
-               {"P99", Align::right},
-               {"TARGET", Align::right},
-               {"MISSED", Align::right},
-               {"DEAD", Align::right},
-               {"WAITS FOR"}});
-  for (const Json& type : overview.value("worst", Json::array()))
-    table.add({cell(type, "biz_type"), count_text(type, "due", "is_due_exact"),
-               type.value("due", 0) > 0 ? late_text(type.value("oldest_age_ms", Json())) : "-",
-               late_text(type.value("p99_ms", Json())), late_text(type.value("target_ms", Json())),
-               cell(type, "missed"), cell(type, "dead"), cell(type, "waits_for")});
-  if (!table.empty()) table.print(out, kScreen);
 }
 
 int top(TopOptions& options) {

@@ -96,7 +96,7 @@ export function BulkWatch() {
   const [isOpen, setOpen] = useState(false);
   const bulk = useGet(id ? `v1/bulk/${id}` : '', {seconds: 2});
   const b = bulk.data;
-  if (!id || !b || !may('produce')) return null;
+  if (!id || !b || !may('produce')) return html`<div class="place"></div>`;
   const close = (hasEnded) => {
     setOpen(false);
     if (hasEnded === true) change({bulk: ''});

@@ -61,13 +61,15 @@ export function Missing({answer, what, tall}) {
 }
 
 /** A note above data that could not be refreshed. */
-export const Stale = ({answer}) => answer.data && answer.error && !answer.isAbsent &&
-  html`<div class="note warn" role="status"><span class="body">Not up to date: ${inShort(answer.error.message)}</span></div>`;
+// Its place is always there: Preact puts what stands beside a component without elements into the wrong order when it
+// gets some.
+export const Stale = ({answer}) => html`<div class="place">${answer.data && answer.error && !answer.isAbsent &&
+  html`<div class="note warn" role="status"><span class="body">Not up to date: ${inShort(answer.error.message)}</span></div>`}</div>`;
 
 export function Missed({data}) {
   const names = data && data.missing;
-  return names && names.length > 0 &&
-    html`<div class="note warn" role="status"><span class="body">Incomplete, without ${names.join(', ')}: ${names.length > 1 ? 'these databases do' : 'this database does'} not answer.</span></div>`;
+  return html`<div class="place">${names && names.length > 0 &&
+    html`<div class="note warn" role="status"><span class="body">Incomplete, without ${names.join(', ')}: ${names.length > 1 ? 'these databases do' : 'this database does'} not answer.</span></div>`}</div>`;
 }
 
 /** columns: {label, cell(row), isNumber, unit, csv(row): as a plain value} */

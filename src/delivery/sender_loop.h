@@ -23,20 +23,21 @@
 
 namespace tocsin {
 
-// The data members are the parts of the loop, its origins, its counters, and what send() and stop() share. Thread:
-// send, call_at, add_to any; constructor, start, stop and destructor owner only. All private functions: its own thread
-// only (if start() was not called, that of stop()).
+// An exchange is one request with its state and its answer. The data members are what the exchanges of one loop share.
+// Thread: send, call_at, add_to any; constructor, start, stop
+// and destructor owner only; private functions the loop's own thread (without start(), the one that calls stop()).
 class SenderLoop {
  public:
   // REQUIRES: `options` and `clock` outlive the loop.
   SenderLoop(const HttpSenderOptions& options, const Clock& clock, std::shared_ptr<Resolver> resolver);
 
-  // As the functions of HttpSender, for the origins of this loop. REQUIRES: stop() before the destructor.
-  Status start();
+  Status start();  // Error: the certificates cannot be loaded
+  // Ends the thread; exchanges in flight and waiting ones fail. REQUIRES: called before the destructor.
   void stop();
+  // `done` is called once, on the loop's thread, or at once on the caller's after stop().
   void send(OutboundRequest request, HttpSender::Done done);
-  void call_at(MonoTime time, std::function<void()> call);
-  void add_to(HttpSenderStats& stats) const;  // adds its own numbers
+  void call_at(MonoTime time, std::function<void()> call);  // on the loop's thread; dropped by stop()
+  void add_to(HttpSenderStats& stats) const;                // adds its own numbers
 
  private:
   using ExchangePtr = std::shared_ptr<OutboundExchange>;
@@ -58,17 +59,18 @@ class SenderLoop {
     std::unordered_set<ExchangePtr> active;  // at most max_connections
     std::deque<ExchangePtr> waiting;         // in order, until an active one ends
     std::vector<ConnectionPtr> idle;         // the one used last is at the back
-    std::shared_ptr<Lookup> lookup;          // the last one; shared by requests until it is done
+    std::shared_ptr<Lookup> lookup;          // the latest; exchanges share it until it is done
 
     bool is_unused() const { return active.empty() && waiting.empty() && idle.empty(); }
   };
 
   void accept(const ExchangePtr& exchange);                 // begins it, or queues it at its origin
   void begin(Origin& origin, const ExchangePtr& exchange);  // its turn has come: runs it, unless may_begin refuses
-  void end(Origin& origin, const ExchangePtr& exchange);    // and begins requests that waited
-  void arm(const ExchangePtr& exchange, Duration timeout);  // interrupts it after this, or at its deadline
-  void interrupt_all();                                     // for stop()
-  void sweep_later();  // closes expired idle connections each second, as long as there are origins
+  void end(Origin& origin, const ExchangePtr& exchange);    // removes it, and begins those that waited
+  // Interrupts the exchange after `timeout` or at its deadline, whichever is earlier.
+  void arm(const ExchangePtr& exchange, Duration timeout);
+  void interrupt_all();  // for stop()
+  void sweep_later();    // closes expired idle connections each second, as long as there are origins
 
   awaitable<void> run(Origin& origin, ExchangePtr exchange);
   ConnectionPtr take_idle(Origin& origin);  // null: none can be reused
@@ -80,19 +82,19 @@ class SenderLoop {
   const HttpSenderOptions& options_;
   const Clock& clock_;
   const std::shared_ptr<Resolver> resolver_;
-  // A stuck lookup may outlive the loop.
+  // Shared: a resolver thread that is stuck posts its answer after the loop has gone.
   const std::shared_ptr<boost::asio::io_context> io_ = std::make_shared<boost::asio::io_context>(1);
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{io_->get_executor()};
   boost::asio::ssl::context tls_{boost::asio::ssl::context::tls_client};
   boost::asio::steady_timer sweep_timer_{*io_};
   std::unordered_map<std::string, Origin> origins_;
-  std::unordered_set<std::shared_ptr<boost::asio::steady_timer>> calls_;  // of call_at
+  std::unordered_set<std::shared_ptr<boost::asio::steady_timer>> calls_;  // timers of call_at()
   bool is_stopping_ = false;
   bool is_sweeping_ = false;
 
   std::atomic<std::int64_t> in_flight_{0}, waiting_{0}, connects_{0}, requests_{0};
 
-  Mutex mutex_;  // orders every send() before or after stop()
+  Mutex mutex_;  // orders each send() and call_at() before or after stop()
   bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

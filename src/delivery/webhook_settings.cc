@@ -128,7 +128,7 @@ std::optional<Error> read_timeout(const json& value, WebhookSettings& settings) 
   if (!value.is_number_integer() || value < 1 || value > kMaxMs)
     return invalid("timeout_ms", "must be an integer of at least 1");
   settings.timeout = std::chrono::milliseconds(value.get<std::int64_t>());
-  settings.has_own_timeout = true;
+  settings.is_timeout_given = true;
   return {};
 }
 
@@ -185,7 +185,7 @@ std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr
   const auto parsed = parse_webhook_settings(handler_json);
   if (!parsed) return parsed.error();
   const WebhookSettings& settings = parsed.value();
-  if (settings.has_own_timeout && settings.timeout > ttr) return invalid("timeout_ms", "must not exceed ttr_ms");
+  if (settings.is_timeout_given && settings.timeout > ttr) return invalid("timeout_ms", "must not exceed ttr_ms");
   return {};
 }
 

@@ -1,4 +1,5 @@
-// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out, async). Used by WebhookKind;
+// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out, and whether the
+// receiver acknowledges later). Used by WebhookKind;
 // pure functions, thread: any.
 #pragma once
 
@@ -14,9 +15,10 @@ namespace tocsin {
 
 struct WebhookSettings {
   HttpTarget target;
-  std::vector<std::string> keys;  // the secrets' bytes; empty: not signed
+  std::vector<std::string> keys;  // decoded secrets, 0 to 4; each signs every request; empty: not signed
   Duration timeout = std::chrono::seconds(10);
-  bool has_own_timeout = false;                              // the settings give `timeout_ms`
+  // `timeout_ms` was given: it must fit the lease then. The default may be longer; the attempt ends with its lease.
+  bool is_timeout_given = false;
   bool is_async = false;                                     // 202 means: the receiver acknowledges later
   std::vector<std::pair<std::string, std::string>> headers;  // sent besides Tocsin's own
 };
@@ -25,8 +27,8 @@ struct WebhookSettings {
 // address may be called is not checked here (AddressGuard).
 Result<WebhookSettings> parse_webhook_settings(const std::string& handler_json);
 
-// The Errors of parse_webhook_settings(), and whether `timeout_ms`, if given, is not longer than `ttr`, the length of
-// the type's lease. nullopt: valid.
+// Validates the settings of a type: an Error as above, or one for a given `timeout_ms` that is longer than `ttr`, the
+// length of the type's lease. nullopt: valid.
 std::optional<Error> check_webhook(const std::string& handler_json, Duration ttr);
 
 }  // namespace tocsin

@@ -10,14 +10,14 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kRound = std::chrono::seconds(1);
+constexpr Duration kTurn = std::chrono::seconds(1);
 // The registry is read this often without a notification, because notifications can be lost.
 constexpr Duration kReload = std::chrono::seconds(3);
 constexpr Duration kFlush = std::chrono::seconds(10);  // a killed node loses what was recorded since
 constexpr Duration kHorizonRest = std::chrono::seconds(10);
 constexpr Duration kZoneDaysRest = std::chrono::minutes(5);
-constexpr auto kSlowRound = std::chrono::minutes(10);
-constexpr auto kSlowRetry = std::chrono::minutes(1);
+constexpr auto kMaintenance = std::chrono::minutes(10);
+constexpr auto kMaintenanceRetry = std::chrono::minutes(1);
 constexpr auto kSettled = std::chrono::seconds(10);  // after the start, so that it does not delay the first jobs
 // Deleting a file of half a gigabyte may keep the disk from flushing anything else for a tenth of a second.
 constexpr auto kBetweenDrops = std::chrono::seconds(30);
@@ -31,14 +31,14 @@ Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callba
       clock_(clock),
       callbacks_(std::move(callbacks)),
       session_(config_.session),
-      next_slow_round_(clock.now() + kSettled),
+      next_maintenance_(clock.now() + kSettled),
       next_flush_(clock.now() + kFlush),
       next_horizon_(clock.now() + kHorizonRest),
       next_zone_days_(clock.now() + kHorizonRest) {}
 
 Status Housekeeping::start() {
   if (auto done = prepare(); !done) return done;
-  if (auto done = round(true); !done) return done;
+  if (auto done = fold_and_reload(true); !done) return done;
   start_later();
   return Unit{};
 }
@@ -80,21 +80,21 @@ void Housekeeping::run() {
   MonoTime next_reload = clock_.now() + kReload;
   const auto rest = [&] {
     const Duration until_reload = std::max(next_reload - clock_.now(), Duration(0));
-    const bool is_quiet = !is_folding_ && !is_check_wanted_;
-    return is_quiet ? until_reload : std::min(kRound, until_reload);
+    const bool is_quiet = !has_counts_to_fold_ && !is_check_wanted_;
+    return is_quiet ? until_reload : std::min(kTurn, until_reload);
   };
   while (worker_.wait_for(rest())) {
     const bool reload = is_reload_wanted_.exchange(false) || clock_.now() >= next_reload;
     if (reload) next_reload = clock_.now() + kReload;
     Status done = is_check_due() ? prepare() : Unit{};
-    if (done) done = round(reload);
+    if (done) done = fold_and_reload(reload);
     if (done && clock_.now() >= next_flush_) {
       done = flush_reports();
       if (done) done = count_types();
     }
     if (done && clock_.now() >= next_horizon_) done = count_horizon();
     if (done && clock_.now() >= next_zone_days_) done = keep_zone_days();
-    if (done && clock_.now() >= next_slow_round_) done = slow_round();
+    if (done && clock_.now() >= next_maintenance_) done = maintain_history();
     if (!done) {
       is_check_wanted_ = true;
       callbacks_.failed(done.error());
@@ -122,20 +122,20 @@ Status Housekeeping::flush_reports() {
   return Unit{};
 }
 
-Status Housekeeping::round(bool reload) {
+Status Housekeeping::fold_and_reload(bool reload) {
   if (reload) {
     PgTypeStore registry(session_);
     if (auto done = callbacks_.reload_types(registry); !done) return done;
   }
   // Counts are right whether they are folded or not, so while nothing changes they are checked seldom.
-  if (is_folding_ || reload) {
+  if (has_counts_to_fold_ || reload) {
     auto folded = PgMaintenance(session_).fold_counts();
     if (!folded) return folded.error();
-    is_folding_ = *folded > 0;
+    has_counts_to_fold_ = *folded > 0;
     callbacks_.answered();
   }
   if (!reload || !is_prepared_) return Unit{};
-  // A clock that was set forward by more than two days: every finish would fail until the next slow round.
+  // A clock that was set forward by more than two days: every finish would fail until the next maintenance.
   const auto has_today = PgMaintenance(session_).has_history_today();
   if (!has_today) return has_today.error();
   if (*has_today) return Unit{};
@@ -150,7 +150,7 @@ Status Housekeeping::count_types() {
   return Unit{};
 }
 
-// One type per round, until all have been counted in the last minute.
+// One type at a turn, until all have been counted in the last minute.
 Status Housekeeping::count_horizon() {
   const auto has_counted = PgMaintenance(session_).count_horizon();
   if (!has_counted) return has_counted.error();
@@ -158,7 +158,7 @@ Status Housekeeping::count_horizon() {
   return Unit{};
 }
 
-// A few per round, until every past day is stored.
+// A few at a turn, until every past day is stored.
 Status Housekeeping::keep_zone_days() {
   const auto has_kept = PgMaintenance(session_).keep_zone_days();
   if (!has_kept) return has_kept.error();
@@ -166,9 +166,9 @@ Status Housekeeping::keep_zone_days() {
   return Unit{};
 }
 
-Status Housekeeping::slow_round() {
+Status Housekeeping::maintain_history() {
   // Soon again after a failure, but not at once: what blocks it, a backup for instance, takes a while.
-  next_slow_round_ = clock_.now() + kSlowRetry;
+  next_maintenance_ = clock_.now() + kMaintenanceRetry;
   PgMaintenance maintenance(session_);
   // A lock time-out is an answer of the database, too.
   const auto has_answered = [this](const auto& result) {
@@ -191,7 +191,7 @@ Status Housekeeping::slow_round() {
     if (!has_answered(is_dropped)) return is_dropped.error();
     if (*is_dropped) spdlog::info("retention: dropped {}", day.table);
   }
-  next_slow_round_ = clock_.now() + (old.size() > 1 ? Duration(kBetweenDrops) : Duration(kSlowRound));
+  next_maintenance_ = clock_.now() + (old.size() > 1 ? Duration(kBetweenDrops) : Duration(kMaintenance));
   return Unit{};
 }
 

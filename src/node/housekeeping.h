@@ -1,8 +1,15 @@
-// Housekeeping: the thread of a node that maintains one database. Every second while there are counts to add up or the
-// last round failed, else every 3 s, it runs a round of the tasks that are due: read the types (3 s), write report
-// histograms and count jobs by type (10 s), check that the right database answers (DatabaseCheck; 30 s, or 3 s through
-// a pooler), create the history tables of the next days and drop an old one (10 min). The tasks of several nodes may
-// overlap. Owned by Database.
+// Housekeeping: the thread of a node that maintains one database. Every second while there are counts to fold or the
+// last turn failed, else every 3 s, it takes a turn: it does the tasks that are due. Several nodes may do the same task
+// at once. Owned by Database.
+//
+//   read the types                                                         3 s
+//   fold counts (add up what transactions have noted)                      1 s while there are any, else 3 s
+//   check that the right database answers (DatabaseCheck)                  30 s; 3 s through a pooler
+//   write report histograms, count jobs by type                            10 s
+//   count the horizon (jobs due per slot of time), one type at a turn      10 s after the last type
+//   store days of time zones for reports                                   5 min
+//   create history tables, drop an old one, forget nodes, types, reports   10 min; 30 s while more are due; 1 min after
+//                                                                          a failure
 #pragma once
 
 #include <atomic>
@@ -34,7 +41,7 @@ class Housekeeping {
   // Called on the housekeeping thread, and by start().
   struct Callbacks {
     std::function<Status()> check;  // Error invalid: another database answers than the registered one
-    // After the first check that passed on a connection, when the history tables exist, so that jobs may finish.
+    // Called once per new connection, when its check has passed and the history tables exist: jobs may finish now.
     std::function<void()> checked;
     std::function<void(const Error&)> refused;       // after a check that failed with Error invalid
     std::function<Status(TypeStore&)> reload_types;  // reads the registry, or mirrors it into this database
@@ -42,9 +49,9 @@ class Housekeeping {
     std::function<void(const Error&)> failed;        // a task failed: the rest is left to the next round
     std::function<std::vector<ReportHistogram>()> take_histograms;  // removes and returns the histograms to write
     std::function<void(std::vector<TypeState>)> counted;            // numbers of jobs by type, newly read
-    // When it changes: the number of history tables that are past their retention by the database's clock alone. They
-    // are kept until a second source of time agrees (DayWitness).
-    std::function<void(std::size_t days)> withheld = [](std::size_t) {};
+    // Called when it changes: the number of history tables that are past their retention by the database's clock alone.
+    // They are kept until a second source of time agrees (DayWitness).
+    std::function<void(std::size_t tables)> withheld = [](std::size_t) {};
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);
   ~Housekeeping() { stop(); }
@@ -62,8 +69,8 @@ class Housekeeping {
   void run();
   Status prepare();
   bool is_check_due() const;
-  Status round(bool reload);
-  Status slow_round();
+  Status fold_and_reload(bool reload);
+  Status maintain_history();
   Status flush_reports();
   Status count_types();
   Status count_horizon();
@@ -75,18 +82,18 @@ class Housekeeping {
   const Callbacks callbacks_;
   Session session_;
   std::atomic<bool> is_reload_wanted_{false};
-  bool is_folding_ = true;       // the last round found counts to add up
-  bool is_prepared_ = false;     // checked, with history tables
-  bool is_check_wanted_ = true;  // something has failed
+  bool has_counts_to_fold_ = true;  // as the last turn found
+  bool is_prepared_ = false;        // checked, with history tables
+  bool is_check_wanted_ = true;     // something has failed
   DayWitness witness_;
   std::size_t withheld_ = 0;
   MonoTime checked_at_{};
   std::uint64_t prepared_connection_ = 0;
-  MonoTime next_slow_round_;                // history tables, and deletion of what is old
+  MonoTime next_maintenance_;               // of history
   MonoTime next_flush_;                     // of histograms
   MonoTime next_horizon_;                   // the horizon: jobs due per slot of time
   MonoTime next_zone_days_;                 // days of time zones other than UTC, for reports
-  std::vector<ReportHistogram> unflushed_;  // sent, but the answer was lost: they are sent again under the same number
+  std::vector<ReportHistogram> unflushed_;  // sent, not confirmed: sent again under the number `flushes_`
   std::int64_t flushes_ = 0;
   WorkerThread worker_;
 };

@@ -80,7 +80,7 @@ void Membership::log_lease() {
 
 void Membership::note_owned(bool owns_any) {
   MutexLock lock(mutex_);
-  owns_any_ = owns_any;
+  owns_any_shard_ = owns_any;
   replaced_.notify_all();
 }
 
@@ -93,7 +93,7 @@ void Membership::note_view() {
 void Membership::drain() {
   {
     MutexLock lock(mutex_);
-    had_any_ = owns_any_;
+    owned_any_at_drain_ = owns_any_shard_;
   }
   heartbeat_.drain();
 }
@@ -110,10 +110,10 @@ bool Membership::wait_until_replaced(Duration most) {
   constexpr auto kBeginToScan = std::chrono::milliseconds(200);
   const auto end = std::chrono::steady_clock::now() + most;
   MutexLock lock(mutex_);
-  while (owns_any_ && has_successor())
+  while (owns_any_shard_ && has_successor())
     if (!replaced_.wait_until(mutex_, end)) return false;
   const auto scanned = std::chrono::steady_clock::now() + kBeginToScan;
-  while (had_any_ && !owns_any_ && replaced_.wait_until(mutex_, scanned)) {
+  while (owned_any_at_drain_ && !owns_any_shard_ && replaced_.wait_until(mutex_, scanned)) {
   }
   return true;
 }

@@ -12,17 +12,18 @@
 
 namespace tocsin {
 
-// The data members are the stages, each with its session, store and thread, and what wait_until_replaced() waits for.
-// Thread: owner only (the one that starts and stops the node), except request(), drain(), view() and moves() (any).
+// The data members are the stages, each with its session, store and thread, and what drain() waits for.
+// Thread: owner only (the one that starts and stops the node), except request_heartbeat(), drain(), view() and moves()
+// (any).
 class Membership {
  public:
   // The first three are called on the heartbeat's thread and must not block.
   struct Hooks {
     // Returns how long ago this node last scanned each of its databases; the heartbeat reports it.
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
-    // The end of this node's membership lease, after each answered heartbeat and the loss of shards that it brought.
+    // Called after each answered heartbeat, once lost shards have been given up: the end of the membership lease.
     std::function<void(MonoTime)> lease_valid_until;
-    // Whether this is the sole live member, after each answered heartbeat.
+    // Called after each answered heartbeat: whether this is the only live member.
     std::function<void(bool)> alone;
     // The shards that this node scans from now on, in order. Called when these, or the databases of any shards in the
     // map, have changed, on the thread of ShardOwner.
@@ -37,12 +38,12 @@ class Membership {
 
   void start();
   // Requests a heartbeat at once: the members or the map may have changed.
-  void request() { heartbeat_.request(); }
+  void request_heartbeat() { heartbeat_.request(); }
   // From now on this node takes no shards and gives up those it has; its heartbeats continue.
   void drain();
-  // Waits until the shard map gives this node no shards, and then 200 ms, in which the new owners read the map and
-  // begin to scan; or until no other live member is left to take them. False: `most` has passed, and it still has
-  // shards. REQUIRES: drain() was called.
+  // Waits until the shard map gives this node no shards, plus 200 ms in which the new owners read the map and begin to
+  // scan; or until every other live member is draining or gone. False: after `most` this node still has shards.
+  // REQUIRES: drain() was called.
   bool wait_until_replaced(Duration most);
   // Ends the stages' threads, after the steps that run now, and removes this node from the members; a failure of that
   // is reported to `events`. May be repeated.
@@ -54,21 +55,20 @@ class Membership {
   std::vector<ShardMove> moves() const;
 
  private:
-  // Both wake wait_until_replaced(): after `owned`, and after `alone` (each answered heartbeat).
-  void note_owned(bool owns_any);
-  void note_view();
-  void log_lease();            // its end and its return; after each step of the heartbeat
-  bool has_successor() const;  // another live member that does not drain
+  void note_owned(bool owns_any);  // by the hook `owned`; wakes wait_until_replaced()
+  void note_view();                // after each answered heartbeat; wakes it, too
+  void log_lease();                // its end and its return; after each step of the heartbeat
+  bool has_successor() const;      // another live member that does not drain
 
   const ClusterConfig config_;
   const Clock& clock_;
   EventSink& events_;
   Mutex mutex_;
   CondVar replaced_;
-  bool owns_any_ TOCSIN_GUARDED_BY(mutex_) = false;  // shards, as of the last call of `owned`
-  bool had_any_ TOCSIN_GUARDED_BY(mutex_) = false;   // shards, when it began to drain
-  MonoTime lease_end_{};                             // of the heartbeat's thread, as the next one
-  bool is_lease_lost_ = false;                       // as logged last
+  bool owns_any_shard_ TOCSIN_GUARDED_BY(mutex_) = false;      // shards, as of the last call of `owned`
+  bool owned_any_at_drain_ TOCSIN_GUARDED_BY(mutex_) = false;  // shards, when it began to drain
+  MonoTime lease_end_{};                                       // of the heartbeat's thread, as the next one
+  bool is_lease_lost_ = false;                                 // as logged last
   Session heartbeat_session_, owner_session_;
   PgMemberStore heartbeat_store_, owner_store_;
   LatestView view_{nullptr};

@@ -93,15 +93,19 @@ Status Node::Impl::bring_up() {
   polls_ = std::make_shared<PollQueue>(EngineConfig{}.max_polls);
   make_permits();
   for (const OpenDatabase& each : open_.databases) databases_.push_back(make_database(each));
-  make_membership();
-  make_bulk();
-  if (databases_.size() > 1) make_relay();
   std::map<DatabaseId, std::string> names;
   for (const RegisteredDatabase& known : open_.registry.databases) names[known.database_id] = known.name;
   for (const OpenDatabase& each : open_.databases) names[each.database_id] = each.name;
-  backend_ = std::make_unique<NodeBackend>(
-      NodeState{config_.node_name, id_, config_.heartbeat_timeout, open_.shards, names}, process_clock, metrics_,
-      *handlers_, databases_, *polls_, *membership_, *permits_, *bulk_, *audit_, open_.registry.map);
+  map_ = std::make_unique<DatabaseMap>(databases_, std::move(names), open_.registry.map);
+  types_ = std::make_unique<TypePublisher>(metrics_, *handlers_, *map_, *permits_);
+  make_membership();
+  make_bulk();
+  if (databases_.size() > 1) make_relay();
+  status_ = std::make_unique<NodeStatus>(NodeStatusConfig{id_, config_.heartbeat_timeout, open_.shards}, process_clock,
+                                         *handlers_, *map_, *membership_);
+  backend_ = std::make_unique<NodeBackend>(config_.node_name, open_.shards,
+                                           NodeParts{process_clock, metrics_, *handlers_, *map_, *types_, *polls_,
+                                                     *membership_, *status_, *permits_, *bulk_, *audit_});
   if (auto done = make_entries(); !done) return done;
   add_gauges();
   handlers_->on_capacity_change([flow = permits_->flow()] { flow->notify_capacity(); });
@@ -135,7 +139,7 @@ void Node::Impl::end_handlers(Duration grace) {
 // stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace period;
 // write outcomes; return permits when nothing of this node runs any more; leave the membership last.
 void Node::Impl::stop() {
-  if (backend_) backend_->start_draining();
+  if (status_) status_->start_draining();
   if (polls_) polls_->close();
   if (membership_) membership_->drain();
   if (permits_) permits_->drain();
@@ -156,9 +160,12 @@ void Node::Impl::stop() {
   api_.reset();
   entry_context_.reset();
   backend_.reset();
+  status_.reset();
   audit_.reset();
   bulk_.reset();
   membership_.reset();
+  types_.reset();
+  map_.reset();
   databases_.clear();
   permits_.reset();
 }

@@ -16,11 +16,13 @@
 #include "metrics/metrics.h"
 #include "multidb/open_databases.h"
 #include "multidb/outbox_relay.h"
-#include "node/database.h"
+#include "node/database_map.h"
 #include "node/membership.h"
 #include "node/node_backend.h"
+#include "node/node_status.h"
 #include "node/permits.h"
 #include "node/superusers.h"
+#include "node/type_publisher.h"
 #include "tocsin/node.h"
 
 namespace tocsin {
@@ -68,8 +70,11 @@ class Node::Impl {
   std::shared_ptr<PollQueue> polls_;
   std::unique_ptr<Permits> permits_;
   Databases databases_;
+  std::unique_ptr<DatabaseMap> map_;
+  std::unique_ptr<TypePublisher> types_;
   std::unique_ptr<OutboxRelay> relay_;  // with several databases
   std::unique_ptr<Membership> membership_;
+  std::unique_ptr<NodeStatus> status_;
   std::unique_ptr<BulkService> bulk_;
   std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<NodeBackend> backend_;

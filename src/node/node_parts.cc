@@ -37,7 +37,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.engine.session = session_of(open, "tocsin engine");
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  config.engine.others = {open.database_id, {}, [this](Shard shard) { return backend_->database_of(shard); }};
+  config.engine.others = {open.database_id, {}, [this](Shard shard) { return map_->of(shard); }};
   for (const OpenDatabase& other : open_.databases) {
     if (other.database_id != open.database_id)
       config.engine.others.sessions[other.database_id] = session_of(other, "tocsin engine");
@@ -54,13 +54,13 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   engine.max_running = part(engine.max_running, std::size_t{64});
   const auto check =
       std::make_shared<DatabaseCheck>(open_, open, [this, database_id = open.database_id](const ServerReport& report) {
-        backend_->warn_of(database_id, superusers_.note_report(database_id, report));
+        status_->warn_of(database_id, superusers_.note_report(database_id, report));
       });
   const auto reload = [this](Database& database, TypeStore& store) {
-    return database.is_control() ? backend_->refresh_types(store) : database.mirror(store, *backend_->types());
+    return database.is_control() ? types_->refresh(store) : database.mirror(store, *types_->types());
   };
   const auto members_changed = [this] {
-    if (membership_) membership_->request();
+    if (membership_) membership_->request_heartbeat();
   };
   return std::make_unique<Database>(std::move(config), process_clock, metrics_, polls_,
                                     Database::Hooks{[this](const BizType& type) { return handlers_->find(type); },
@@ -74,7 +74,7 @@ void Node::Impl::make_handlers(const AddressGuard& guard) {
   webhooks.http.ca_file = config_.webhook_ca_file;
   webhooks.http.guard = guard;
   const auto wall_now = [this] { return backend_->now(); };
-  const auto write_job = [this](const Job& job) { return job_text(job, *backend_->types()); };
+  const auto write_job = [this](const Job& job) { return job_text(job, *types_->types()); };
   handlers_.emplace();
   handlers_->add(std::make_unique<NoopKind>());
   handlers_->add(std::make_unique<PullKind>());
@@ -96,7 +96,7 @@ FunctionDatabases Node::Impl::function_databases() const {
   FunctionDatabases functions;
   functions.count = static_cast<int>(sessions.size());
   functions.of = [this, numbers](Shard shard) {
-    const auto known = numbers.find(backend_->database_of(shard));
+    const auto known = numbers.find(map_->of(shard));
     return known == numbers.end() ? -1 : known->second;
   };
   functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };
@@ -117,7 +117,7 @@ Status Node::Impl::make_entries() {
   if (entries_.empty()) return Unit{};
   std::vector<std::shared_ptr<const EntryState>> states;
   for (const auto& entry : entries_) states.push_back(entry->state());
-  backend_->watch_entries(std::move(states));
+  status_->watch_entries(std::move(states));
   const auto count = [this](const char* name, const char* help, const std::atomic<std::int64_t>& n) {
     metrics_.add_counter(name, help, [&n] { return static_cast<double>(n.load()); });
   };
@@ -139,14 +139,14 @@ void Node::Impl::make_membership() {
   Engine& at_control = databases_.front()->engine().engine();
   membership_ = std::make_unique<Membership>(
       cluster, open_.databases, process_clock, metrics_,
-      Membership::Hooks{[this](MonoTime now) { return backend_->scanned(now); },
+      Membership::Hooks{[this](MonoTime now) { return status_->scanned(now); },
                         [this](MonoTime until) {
                           for (const auto& database : databases_) database->engine().engine().trust_until(until);
                         },
                         [&at_control](bool is_alone) { at_control.set_alone(is_alone); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
-                          backend_->take_shards(mine, map);
+                          map_->take_shards(mine, map);
                           if (relay_) relay_->take_shards(mine, map);
                         },
                         [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
@@ -168,10 +168,10 @@ void Node::Impl::make_relay() {
     return database.shared().db_clock.at_least(process_clock.now());
   };
   hooks.make_types_known = [this, at](DatabaseId database_id, TypeStore& types) -> Status {
-    return database_id == 0 ? Unit{} : at.at(database_id)->mirror(types, *backend_->types());
+    return database_id == 0 ? Unit{} : at.at(database_id)->mirror(types, *types_->types());
   };
   hooks.hint = [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); };
-  hooks.moved = [this] { membership_->request(); };
+  hooks.moved = [this] { membership_->request_heartbeat(); };
   relay_ = std::make_unique<OutboxRelay>(std::move(databases), process_clock, metrics_, std::move(hooks));
 }
 
@@ -221,9 +221,9 @@ void Node::Impl::add_gauges() {
     return permits_->values([](const FlowControl::Grant& grant) { return grant.in_use; });
   });
   metrics_.add_gauges("tocsin_type_paused", "1 of a type that is paused; others have no value",
-                      [this] { return paused_types(*backend_->types(), backend_->now()); });
+                      [this] { return paused_types(*types_->types(), backend_->now()); });
   metrics_.add_gauges("tocsin_slo_target_share", "Share of first starts that a type's target wants in time",
-                      [this] { return target_shares(*backend_->types()); });
+                      [this] { return target_shares(*types_->types()); });
   metrics_.add_gauge("tocsin_waiting_consumers", "Consumers that wait for jobs of pull types",
                      [this] { return static_cast<double>(polls_->size()); });
 }

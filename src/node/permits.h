@@ -1,7 +1,7 @@
 // Permits: runs the permit renewer with a thread and a connection to the control database, and answers questions about
 // limits for explain and the metrics. A cluster-wide limit of a type (max_running, a rate) is divided into permits; the
-// renewer borrows some of them for this node, for a short time (a grant: ports/permit_store.h). One per node, which
-// stops it after the engines.
+// renewer borrows some of them for this node, for a short time (a grant: ports/permit_store.h). One per node; the node
+// stops it after its engines.
 #pragma once
 
 #include <memory>
@@ -31,19 +31,20 @@ class Permits {
   void start() { loop_.start(); }
   // From now on the renewer returns unused permits and takes no more.
   void drain() { renewer_.drain(); }
-  // Ends the thread. `is_clean`: no handler runs here any more; all permits but those of leases that consumers hold are
-  // returned in this call. Otherwise, and if that fails, they expire. A second call does nothing.
+  // Ends the thread. `is_clean`: no handler runs here any more, so all permits are returned in this call, but for those
+  // of leases that consumers hold. If it is false or the call fails, the permits expire. A second call does nothing.
   void stop(bool is_clean);
 
   // Why no job of this type starts here now, as a part of a sentence; "" when neither a limit nor a full start pool
-  // (tocsin/start_pool.h) is the reason. `is_late`: asks for a job so old that the type's catch-up rate bounds it.
+  // (tocsin/start_pool.h) is the reason. `is_late`: the job was found late, so that the type's catch-up rate
+  // bounds it, too.
   std::string hold_reason(const BizType& type, bool is_late) const;
   // How many jobs of a type with max_running run in the cluster, as far as this node knows; nullopt: the type has no
   // max_running, or this node has no valid permits of it.
   std::optional<int> running(const BizType& type) const;
 
-  // For the metrics: a value of each limit of each type, labelled with both; without a valid grant that of Grant{}.
-  // Types beyond TypeLabels::kMost are added up.
+  // For the metrics: one value per type and limit, labelled with both, which `of` computes from this node's grant;
+  // without a valid grant `of` gets an empty one. Types beyond TypeLabels::kMost are added up.
   std::vector<LabelledValue> values(std::function<double(const FlowControl::Grant&)> of) const;
 
  private:

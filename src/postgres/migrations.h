@@ -1,4 +1,5 @@
-// The numbered SQL files of migrations/, compiled into the binary. migrate() applies them.
+// The numbered SQL files of migrations/, compiled into the binary (tocsin_embed in CMakeLists.txt generates the .cc).
+// migrate() applies them (postgres/migrator.h).
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 namespace tocsin {
 
 struct Migration {
-  int version;
+  int version = 0;
   std::string name;  // of the file: "0001_baseline"
   std::string sql;
 };

@@ -77,12 +77,12 @@ Result<ChangeBatchReply> PgChanges::run() {
     const Error& error = done.error();
     return has_written_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
   }
-  if (const Status done = change_existing(); !done) return Error{ErrorCode::in_doubt, done.error().message, ""};
+  if (const Status done = redo_for_existing_jobs(); !done) return Error{ErrorCode::in_doubt, done.error().message, ""};
   answer_repeated_cancels();
   return std::move(reply_);
 }
 
-Status PgChanges::change_existing() {
+Status PgChanges::redo_for_existing_jobs() {
   if (existing_.cancels.empty() && existing_.changes.empty()) return Unit{};
   auto reply = PgChanges(session_, shards_, existing_).run();
   if (!reply) return reply.error();

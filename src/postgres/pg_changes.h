@@ -1,11 +1,11 @@
-// PgChanges: one call of PgJobDesk::change_together. It writes cancels, cancels by key and new deadlines of many
-// callers with one statement per kind.
+// PgChanges: carries out one call of PgJobDesk::change_together. It writes the cancels, cancels by key and new
+// deadlines of many callers with one statement per kind.
 //
 // The batch is cut into sub-batches that name each job and each key once; usually there is one. A sub-batch is one
-// transaction. If a row stays locked for 50 ms, or the shard of a new deadline is write-frozen, the sub-batch is
-// written again kind by kind, each kind in a transaction of its own (new deadlines in several), without such rows:
-// their requests are answered `locked`. With ChangeBatch::is_retry it is written kind by kind at once. Thread: that of
-// the session.
+// transaction. When a row stays locked for 50 ms, or the shard of a new deadline is write-frozen (it is moving to
+// another database), the transaction is rolled back and the sub-batch is written again kind by kind. Each kind has a
+// transaction of its own then, new deadlines have several. Rows that are still locked are left out, and their requests
+// are answered `locked`. With ChangeBatch::is_retry the first try is kind by kind. Thread: that of the session.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace tocsin {
 
-constexpr int kMoreEnded = -1;  // what ended_of_key answers in place of a status: there are more
+constexpr int kMoreEnded = -1;  // in place of a status, in answers of sql/parts/ended_of_key: the key has more jobs
 
 class PgChanges {
  public:
@@ -42,13 +42,14 @@ class PgChanges {
   Status write(const SubBatch& part);
   Status write_together(const SubBatch& part);
   Status write_by_kind(const SubBatch& part);
-  // Ok also after contention; then nothing of the kind is written.
+  // On a lock conflict it returns Ok and has written nothing; the requests of this kind are answered `locked` later.
   Status write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement);
-  // After contention again in halves, each a transaction: jobs of a write-frozen shard delay no others.
+  // On a lock conflict each half is tried in a transaction of its own, so that jobs of a write-frozen shard delay no
+  // others.
   Status write_changes(const Indices& items);
   void cancel(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
   void cancel_keys(pqxx::transaction_base& tx, const Indices& items);  // all or none; fills the whole replies
-  // Skips locked rows; fills only the ids cancelled.
+  // Kind by kind: skips locked rows and fills only the ids that were cancelled.
   void cancel_free_keys(pqxx::transaction_base& tx, const Indices& items);
   void change(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
   // Reads the state of the jobs and keys that the statements did not change, and answers with it.
@@ -57,10 +58,11 @@ class PgChanges {
   void answer_keys_by_state(pqxx::transaction_base& tx, const Indices& items);
   void answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indices& items);
   KeyArrays arrays_of(const Indices& key_cancels) const;
-  void answer_repeated_cancels();  // of a job named again: as the first, but `finished` if that is `cancelled`
-  // A caller may name an outbox entry (a job created through SQL for another database) whose idempotency key had a job
-  // already. Writes such requests with the id of that job.
-  Status change_existing();
+  // A job that is named twice in the batch: one answer is `cancelled` at most, later ones are `finished` then.
+  void answer_repeated_cancels();
+  // A caller may name a row of the outbox (a job created through SQL for another database) whose idempotency key had a
+  // job already. Writes such requests again with the id of that job.
+  Status redo_for_existing_jobs();
 
   Session& session_;
   const int shards_;
@@ -68,7 +70,7 @@ class PgChanges {
   ChangeBatchReply reply_;
   std::vector<bool> has_cancelled_, has_changed_;     // by index in the batch: the request is written
   std::vector<bool> is_taken_key_, is_taken_change_;  // by index in the batch: a sub-batch has it
-  ChangeBatch existing_;                              // for change_existing()
+  ChangeBatch existing_;                              // for redo_for_existing_jobs()
   Indices existing_cancels_, existing_changes_;       // their indices in batch_
   bool is_by_kind_ = false;   // the last sub-batch was written kind by kind: key replies have only what was cancelled
   bool has_begun_ = false;    // the first sub-batch is made: it has all cancels

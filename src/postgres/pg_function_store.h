@@ -1,6 +1,6 @@
 // PgFunctionStore: calls the SQL functions of `sql` handlers in the sandbox role tocsin_handler, in the transaction
 // that finishes their jobs. Implements FunctionStore, which says what each call promises (ports/function_store.h).
-// SqlKind keeps some stores per database; one thread at a time uses a store, not always the same.
+// SqlKind has a pool of stores per database; one thread at a time uses a store.
 //
 // A function runs as that role, called by a SECURITY DEFINER wrapper that exists in this session only (pg_temp). So SET
 // ROLE and RESET ROLE are refused to it, no other session can alter the wrapper, and if the function alters it, the
@@ -18,8 +18,8 @@ namespace tocsin {
 class PgFunctionStore final : public FunctionStore {
  public:
   // `config`: of one database; its statement time-out is replaced by 3 s, and by the `timeout` of run() for the calls.
-  // Through a pooler every run() returns a failure, because the wrapper needs a session of its own. `clock` measures
-  // FunctionReply::took and must outlive the store.
+  // Through a pooler every run() returns a FunctionReply with `failure` set, because the wrapper needs a session of its
+  // own. `clock` measures FunctionReply::took and must outlive the store.
   PgFunctionStore(SessionConfig config, const Clock& clock);
 
   Status check(const FunctionName& function) override;

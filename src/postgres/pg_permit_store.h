@@ -1,6 +1,6 @@
-// PgPermitStore: shares the limits of types among the nodes, in a table of the control database. Implements
-// PermitStore, which explains permits, grants and each call (ports/permit_store.h). Permits of the node
-// (node/permits.h) and its permit renewer call it. Thread: the one that owns the session.
+// PgPermitStore: stores in the control database which node holds how many permits of each limit. Implements
+// PermitStore, which explains permits, grants and each call (ports/permit_store.h). Class Permits (node/permits.h)
+// calls return_all(), its PermitRenewer the rest. Thread: the one that owns the session.
 #pragma once
 
 #include "ports/permit_store.h"
@@ -14,7 +14,7 @@ class PgPermitStore final : public PermitStore {
   PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<PermitReply> renew(const PermitBeat& beat) override;
-  Result<int> take_over(NodeId node, std::int64_t number, TypeId type, int n) override;
+  Result<int> take_over(NodeId node, std::int64_t beat_number, TypeId type, int most) override;
   Status return_all(NodeId node) override;
 
  private:

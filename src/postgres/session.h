@@ -132,8 +132,7 @@ class Session {
   //   bad values, broken constraint, Refused                           invalid
   //   other refusals of the server, such as a missing table            unavailable
   //   no partition for a day of history (it is about to be made)       unavailable
-  // After unavailable (but for kTooSlow and kRefused) and in_doubt the connection is closed; the next call makes a new
-  // one.
+  // After unavailable (but for kTooSlow and kRefused) and in_doubt the next call makes a new connection.
   template <class T>
   Result<T> read(const std::function<T(pqxx::nontransaction&)>& work) {
     return run<T>(false, by_statement(work), Duration(0));

@@ -157,3 +157,28 @@ export async function ADatabaseThatIsAwayIsSaidWithTheRemedy(stand) {
   await page.getByText('This node cannot do its work.').waitFor({state: 'hidden', timeout: 40_000});
   await page.end();
 }
+
+// The heading stays first, while its data cannot be refreshed and after.
+export async function TheOrderOfAScreenOutlastsAnOutage(stand) {
+  await busy(stand);
+  const node = await stand.node();
+  for (const screen of ['overview', 'jobs', 'cluster']) {
+    const page = await openPage(stand, {mayRefuse: true});
+    await visit(page, `${node.url}?screen=${screen}`);
+    await page.locator('.controls select').first().selectOption('2');
+    const isFirst = () => page.evaluate(() => {
+      const top = document.querySelector('h1').getBoundingClientRect().top;
+      return [...document.querySelectorAll('.panel, .tiles, .verdict')].every((each) => each.getBoundingClientRect().top >= top);
+    });
+    assert.ok(await isFirst(), screen);
+    const problem = {status: 503, contentType: 'application/problem+json', body: '{"title":"Service Unavailable","status":503,"detail":"The database is not available: away"}'};
+    await page.route('**/v1/**', (route) => route.fulfill(problem));
+    const stale = page.getByText('Not up to date').first();
+    await stale.waitFor();
+    assert.ok(await isFirst(), `${screen} while reads fail`);
+    await page.unrouteAll();
+    await stale.waitFor({state: 'hidden'});
+    assert.ok(await isFirst(), `${screen} when reads work again`);
+    await page.end();
+  }
+}

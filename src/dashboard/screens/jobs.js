@@ -38,7 +38,7 @@ function Search({filters}) {
   };
   const isOwn = Boolean(form.from || form.to || range === 'own');
   return html`<form class="form" role="search" onSubmit=${search}>
-    <${Field} label="Business key, or id: and a job id" wide><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="order-42" value=${form.biz_id || ''} onInput=${set('biz_id')} /><//>
+    <${Field} label="Business key, or id:123 for a job" wide><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="order-42" value=${form.biz_id || ''} onInput=${set('biz_id')} /><//>
     <${Field} label="Type"><${TypeSelect} value=${form.biz_type || ''} onChange=${(name) => setForm({...form, biz_type: name})} /><//>
     <${Field} label="State"><select value=${form.status || ''} onChange=${set('status')}><option value="">all</option>${kStatuses.map((name) => html`<option value=${name}>${name}</option>`)}</select><//>
     <${Field} label="Deadline"><select value=${isOwn && range === 'any' ? 'own' : range} onChange=${choose}>${kRanges.map(([name, text]) => html`<option value=${name}>${text}</option>`)}</select><//>
@@ -126,9 +126,9 @@ export function Jobs() {
     <${Stale} answer=${page} /><${Missed} data=${page.data} />
     <${Panel} title="Found" note=${page.data ? `${number(jobs.length)}${page.data.next_cursor ? ' of more' : ''}, newest first` : ' '}
       actions=${may('produce') && html`<${Selected} ids=${ids} clear=${() => choose(new Set())} reload=${page.reload} />
-        ${jobs.length > 0 && html`<button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}`}>
+        ${jobs.length > 0 && isFiltered && html`<button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}`}>
       ${!page.data ? html`<${Missing} answer=${page} what="The list" tall />` : jobs.length > 0 ? html`<${JobTable} jobs=${jobs} chosen=${chosen} choose=${may('produce') ? choose : null} />` :
-        isFiltered || cursor ? html`<p class="muted">No job matches. Ended jobs are kept for some days only.</p>` :
+        isFiltered || cursor ? html`<p class="muted">No job matches. Ended jobs are kept for some days only.${/^\d+$/.test(filters.biz_id) && html` Is <a href=${link('job', {id: filters.biz_id})}>${filters.biz_id}</a> the id of a job?`}</p>` :
         html`<${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>There is no job yet. This creates one that is due in a minute, if there is a type <code>demo</code>:<//>`}
       ${(cursor || (page.data && page.data.next_cursor)) && html`<div class="more">${cursor && html`<a class="button small" href=${link('jobs', filters)}>Newest</a>`}${page.data && page.data.next_cursor && html`<a class="button small" href=${link('jobs', {...filters, cursor: page.data.next_cursor})}>Next page</a>`}</div>`}
     <//>

@@ -39,6 +39,17 @@ function shown(name, value) {
 }
 const title = (name) => name.replace(/_ms$/, '').replaceAll('_', ' ') + (isTime(name) ? ` (${zoneName()})` : '');
 
+const here = () => new URL('.', location.href).href.replace(/\/$/, '');
+
+// The same rows, of one database.
+function sql(name, {type, from, tz}) {
+  const text = (value) => `'${value.replaceAll("'", "''")}'`;
+  const view = {slo: 'report_slo', backlog: 'backlog', audit: 'audit'}[name] || `report_${name}`;
+  const time = {outcome: 'created_day', dead: 'slot', audit: 'at'}[name] || 'slot';
+  const where = [type && `biz_type = ${text(type)}`, from && !tz && `${time} >= ${text(from)}`].filter(Boolean).join(' AND ');
+  return `SELECT * FROM tocsin.${tz ? `report_day_at(${text(tz)}, ${text(from)})` : view}${where ? ` WHERE ${where}` : ''};`;
+}
+
 export function Reports() {
   const place = useShared().query;
   const name = kReports[place.get('report')] ? place.get('report') : 'day', type = place.get('type') || '', cursor = place.get('cursor') || '';
@@ -83,6 +94,6 @@ export function Reports() {
     <${Panel} title=${label} note=${what}>${!answer.data ? html`<${Missing} answer=${answer} what="The report" tall />` : items.length === 0 ? html`<p class="muted">Nothing in this range. Events are counted from the first job on and kept for 400 days.</p>` :
       html`<${Table} caption=${label} rows=${items} columns=${names.map((each) => ({label: title(each), isNumber: !isText(each), cell: (row) => shown(each, row[each])}))} />`}
       ${(cursor || (answer.data && answer.data.next_cursor)) && html`<div class="more">${cursor && html`<a class="button small" href=${to({})}>First page</a>`}${answer.data && answer.data.next_cursor && html`<a class="button small" href=${to({cursor: answer.data.next_cursor})}>Next page</a>`}</div>`}<//>
-    <${Panel} title="The same elsewhere"><div class="curls"><${Curl} label="REST" text=${curl('GET', path + query(asked))} /><${Curl} label="command line" text=${`tocsin report ${name}${type ? ` --type ${type}` : ''}${asked.from ? ` --from ${asked.from}` : ''} --csv`} />
-      <${Curl} label="SQL" text=${`SELECT * FROM tocsin.${{slo: 'report_slo', backlog: 'backlog', audit: 'audit'}[name] || `report_${name}`}${type ? ` WHERE biz_type = '${type.replaceAll("'", "''")}'` : ''};`} /></div><//>`;
+    <${Panel} title="The same elsewhere"><div class="curls"><${Curl} label="REST" text=${curl('GET', path + query(asked))} /><${Curl} label="command line" text=${`tocsin report ${name}${type ? ` --type ${type}` : ''}${asked.from ? ` --from ${asked.from}` : ''}${zone ? ` --tz ${zone}` : ''} --url ${here()} --csv`} />
+      <${Curl} label="SQL" text=${sql(name, asked)} /></div><//>`;
 }

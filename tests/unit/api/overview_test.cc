@@ -67,7 +67,7 @@ TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
   const Json dying = verdict(10, 10);
   EXPECT_EQ(dying["verdict"], "late");
   EXPECT_EQ(dying["reasons"][0]["code"], "dying");
-  EXPECT_NE(dying["reasons"][0]["text"].get<std::string>().find("10 of 20 jobs"), std::string::npos);
+  EXPECT_NE(dying["reasons"][0]["text"].get<std::string>().find("20 ends of its jobs, 10 were deaths"), std::string::npos);
 }
 
 TEST_F(OverviewApi, JobsThatWereDroppedTooLateDoNotBlameTheHandler) {

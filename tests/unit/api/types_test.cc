@@ -85,6 +85,11 @@ TEST_F(Types, IfMatchIsObeyedOrRefused) {
   const std::string tag = '"' + get("/v1/types/a").body.at("gmt_modified").get<std::string>() + '"';
   EXPECT_EQ(send_if("GET", "/v1/types/a", "\"stale\""), 200);
   EXPECT_EQ(send_if("DELETE", "/v1/types/a", tag), 200);
+  HttpRequest create_only;
+  create_only.method = "PUT";
+  create_only.target = "/v1/types/a";
+  create_only.if_none_match = "*";
+  EXPECT_EQ(send(std::move(create_only)).field(), "If-None-Match") << "not ignored";
 }
 
 TEST_F(Types, AHiddenSecretNeedsAStoredOne) {

@@ -1,0 +1,68 @@
+// NodeStatus: what a node tells of itself and the cluster: whether it is ready, warnings, endpoints, nodes, shards and
+// moves. NodeBackend answers /readyz and the lists of nodes and shards with it. One per node.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/backend.h"
+#include "base/mutex.h"
+#include "delivery/handler_registry.h"
+#include "entry/entry_consumer.h"
+#include "node/database_map.h"
+#include "node/membership.h"
+
+namespace tocsin {
+
+struct NodeStatusConfig {
+  NodeId node_id = 0;             // of this node
+  Duration heartbeat_timeout{0};  // a member that is silent for longer is called lost
+  int shards = 0;                 // of the installation
+};
+
+// Thread: any; the constructor, watch_entries() and the destructor owner only.
+class NodeStatus {
+ public:
+  // REQUIRES: all references outlive it.
+  NodeStatus(NodeStatusConfig config, const Clock& clock, const HandlerRegistry& handlers, const DatabaseMap& map,
+             const Membership& membership)
+      : config_(config), clock_(clock), handlers_(handlers), map_(map), membership_(membership) {}
+
+  void start_draining() { is_draining_ = true; }  // from now on readiness() says not ready
+  // Replaces the warnings of a database: readiness() has them, and the log has each change.
+  void warn_of(DatabaseId database_id, const std::vector<std::string>& warnings);
+  // Sets the entry topics that readiness() and endpoints() report. REQUIRES: before the first request.
+  void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
+  // The time since the last scan of this node's shards, by database; the heartbeat reports it.
+  std::vector<ScannedDatabase> scanned(MonoTime now) const;
+
+  // As in Backend (api/backend.h).
+  Readiness readiness() const;
+  std::vector<EndpointInfo> endpoints() const;
+  std::vector<NodeInfo> nodes() const;
+  std::vector<MoveInfo> moves() const;
+  std::string shard_owner(Shard shard) const;
+
+ private:
+  // Each adds the checks of one subject, and says whether the node is ready or degraded for it.
+  void check_databases(Readiness& out) const;
+  void check_map(Readiness& out) const;
+  void check_membership(Readiness& out) const;
+  void check_shards(Readiness& out) const;
+  void check_entries(Readiness& out) const;
+
+  const NodeStatusConfig config_;
+  const Clock& clock_;
+  const HandlerRegistry& handlers_;
+  const DatabaseMap& map_;
+  const Membership& membership_;
+  std::vector<std::shared_ptr<const EntryState>> entries_;
+  std::atomic<bool> is_draining_{false};
+  mutable Mutex warnings_mutex_;
+  std::map<DatabaseId, std::vector<std::string>> warnings_ TOCSIN_GUARDED_BY(warnings_mutex_);
+};
+
+}  // namespace tocsin
