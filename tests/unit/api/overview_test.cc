@@ -67,7 +67,8 @@ TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
   const Json dying = verdict(10, 10);
   EXPECT_EQ(dying["verdict"], "late");
   EXPECT_EQ(dying["reasons"][0]["code"], "dying");
-  EXPECT_NE(dying["reasons"][0]["text"].get<std::string>().find("20 ends of its jobs, 10 were deaths"), std::string::npos);
+  const auto text = dying["reasons"][0]["text"].get<std::string>();
+  EXPECT_NE(text.find("20 ends of its jobs, 10 were deaths"), std::string::npos) << text;
 }
 
 TEST_F(OverviewApi, JobsThatWereDroppedTooLateDoNotBlameTheHandler) {
