@@ -65,6 +65,13 @@ export function hoursFrom(first) {
 const rowsOf = (items, width) => [[`${width} (${width === 'hour' ? zoneName() : 'UTC'})`, 'due', 'low', 'high', 'exact'],
   ...items.map((item) => [item.at.toISOString(), item.n, item.low, item.high, item.isExact])];
 
+// In a narrow window the table begins at the hour of now.
+const showNow = (table) => {
+  const now = table && table.querySelector('.now');
+  const beyond = now ? now.getBoundingClientRect().right - table.getBoundingClientRect().right : 0;
+  if (beyond > 0) table.scrollLeft += beyond + table.clientWidth / 2;
+};
+
 function Hours({type, capacity}) {
   const {answer, items, countedAt, isCut} = useHorizon('hour', type);
   const first = startOfDay(new Date()), now = Math.floor(Date.now() / kHour) * kHour;
@@ -72,7 +79,7 @@ function Hours({type, capacity}) {
   const by = useMemo(() => new Map(items.map((item) => [Number(item.at), item])), [items]);
   const ends = steps(items.map((item) => item.n)), limit = capacityOf('hour', capacity);
   return html`<${Panel} title="The next seven days" note=${`by hour, ${zoneName()}${counted(countedAt, isCut)}`} actions=${items.length > 0 && html`<${Csv} name="Due by hour" rows=${() => rowsOf(items, 'hour')} />`}>
-    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall="hours" />` : html`<${Stale} answer=${answer} /><${Missed} data=${answer.data} /><div class="scroll" tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
+    ${!answer.data ? html`<${Missing} answer=${answer} what="The calendar" tall="hours" />` : html`<${Stale} answer=${answer} /><${Missed} data=${answer.data} /><div class="scroll" ref=${showNow} tabindex="0" role="group" aria-label="Jobs due by hour"><table class="heat"><caption class="visually-hidden">Jobs due by hour (${zoneName()})</caption>
     <thead><tr><th scope="col" class="day">Day</th>${columns.map(({text, isAgain}) => html`<th scope="col" class="num" title=${isAgain ? 'This hour again: the clocks go back' : undefined}>${text}${isAgain && html`<small>again</small>`}</th>`)}</tr></thead>
     <tbody>${days.map(({day, cells}) => html`<tr><th scope="row" class="day">${weekday(day)} ${dayOf(day).slice(5)}</th>${cells.map((at, i) => (at ?
       html`<td><${Cell} item=${by.get(Number(at))} type=${type} ends=${ends} capacity=${limit} isNow=${Number(at) === now} from=${Number(at) === now && countedAt ? new Date(countedAt) : at} name=${`${dayOf(at)} ${clock(at)}${columns[i].isAgain ? ' again' : ''}`} until=${new Date(Number(at) + kHour)} /></td>` : html`<td></td>`))}</tr>`)}</tbody></table></div>
