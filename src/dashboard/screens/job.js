@@ -50,6 +50,8 @@ function wordsOf(attempt, job) {
 function eventsOf(job, next) {
   const attempts = attemptsOf(job);
   const events = [{at: job.gmt_create, text: 'Created', order: 0}, {at: job.action_time, text: 'Deadline', order: 1, isAhead: new Date(job.action_time) > Date.now()}];
+  // The numbers of attempts begin anew when a dead job is made pending again.
+  attempts.forEach((each, i) => i > 0 && each.n <= attempts[i - 1].n && events.push({at: each.start, order: 1.5, isUntimed: true, text: 'Retried after it had died: its attempts are counted anew'}));
   for (const each of attempts) events.push({at: each.start, end: each.end, order: 2, css: each.error !== undefined ? 'failed' : '', text: html`<strong>Attempt ${each.n}</strong> ${wordsOf(each, job)}`, error: each.error});
   if (job.started_at && !attempts.some((each) => each.start === job.started_at)) events.push({at: job.started_at, text: `First start, ${length(job.lateness_ms)} after the deadline`, order: 2});
   for (const each of job.errors || []) if (!each.started_at) events.push({at: each.at, order: 3, css: 'failed', text: `Noted on ${each.node}`, error: each.message});
@@ -61,7 +63,7 @@ function eventsOf(job, next) {
 function Timeline({job, next}) {
   const attempts = attemptsOf(job), hidden = job.attempts - attempts.length;
   return html`<ol class="timeline">${eventsOf(job, next).map((e) => html`<li class=${e.css || (e.isAhead ? 'ahead' : 'over')}>
-    <div>${e.text}</div><div class="muted"><${Time} at=${e.at} ms />${e.end ? html` to <${Time} at=${e.end} ms timeOnly=${dayOf(new Date(e.at)) === dayOf(new Date(e.end))} />` : ''} ${zoneName()}, ${away(e.at)}</div>${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
+    <div>${e.text}</div>${!e.isUntimed && html`<div class="muted"><${Time} at=${e.at} ms />${e.end ? html` to <${Time} at=${e.end} ms timeOnly=${dayOf(new Date(e.at)) === dayOf(new Date(e.end))} />` : ''} ${zoneName()}, ${away(e.at)}</div>`}${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
     ${hidden > 0 && html`<p class="muted">${hidden === 1 ? 'One earlier attempt is' : `${number(hidden)} earlier attempts are`} no longer kept: a job keeps its last 16 failures.</p>`}`;
 }
 
@@ -119,10 +121,11 @@ function Others({job}) {
 
 export function Job() {
   const id = useShared().query.get('id') || '';
-  const answer = useGet(`v1/jobs/${encodeURIComponent(id)}/explain`);
+  const answer = useGet(id ? `v1/jobs/${encodeURIComponent(id)}/explain` : '');
   const job = answer.data && answer.data.job;
   // The text that the server sent: no number goes through this browser's arithmetic.
   const attribute = useMemo(() => (answer.text ? memberText(memberText(answer.text, 'job'), 'attribute') : ''), [answer.text]);
+  if (!id) return html`<${Title} text="Job"><a href=${link('jobs')}>All jobs</a><//><${Panel} title="Job"><p>Which job? <a href=${link('jobs')}>Search</a> for it by its business key.</p><//>`;
   if (!job)
     return html`<${Title} text=${`Job ${id}`}><a href=${link('jobs')}>All jobs</a><//><${Panel} title="Job">${answer.error && answer.error.status === 404 && !answer.isAbsent ?
       html`<p>There is no such job. Ended jobs are kept for some days only; a key finds the others: <a href=${link('jobs')}>search</a>.</p>` : html`<${Missing} answer=${answer} what="The job" />`}<//>`;
