@@ -59,6 +59,8 @@ export async function RetriesADeadJob(stand) {
   await eventually('it is pending', () => status(stand, id) === 'pending');
   await page.locator('.title .badge', {hasText: 'pending'}).waitFor();
   await node.call('POST', 'v1/types/mail.remind/resume');
+  await page.locator('.timeline').getByText('Retried after it had died').waitFor();
+  assert.deepEqual(await page.locator('.timeline strong').allTextContents(), ['Attempt 1', 'Attempt 1']);
   await page.end();
 }
 
