@@ -83,7 +83,8 @@ noticed_by() {
     # An assertion of the engine ends the process before it can tell the seed.
     [[ -n $seed ]] && echo "${broken%%:*}$when, $seed" || echo assertion
   else
-    grep -oP -m1 '^\[  FAILED  \] \K[\w./]+' "$work/out" || tail -1 "$work/out"
+    grep -oP -m1 '^\[  FAILED  \] \K[\w./]+' "$work/out" ||
+      echo "$(grep -oP '^\[ RUN      \] \K[\w./]+' "$work/out" | tail -1), which does not end"
   fi
 }
 
@@ -97,6 +98,7 @@ plant() {
     found="DOES NOT BUILD: $(grep -m1 'error:' "$work/log")" status=1
   elif pass "$rung" "$filter"; then
     found="NOT NOTICED by $filter" status=1
+    ! grep -q 'Running 0 tests' "$work/out" || found="NO SUCH TEST: $filter"
   else
     found=$(noticed_by)
   fi
