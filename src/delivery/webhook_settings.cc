@@ -72,7 +72,7 @@ std::optional<Error> read_url(const json& value, WebhookSettings& settings) {
   if (text.size() > kMaxUrlBytes) return wrong("longer than 2048 bytes");
   const auto parsed = boost::urls::parse_absolute_uri(text);
   if (!parsed) return wrong("must be an absolute URL without a fragment, such as https://example.com/hook");
-  const boost::urls::url_view url = *parsed;
+  const boost::urls::url_view& url = *parsed;
 
   HttpTarget& target = settings.target;
   if (url.scheme_id() != boost::urls::scheme::http && url.scheme_id() != boost::urls::scheme::https)
