@@ -19,14 +19,16 @@ export const Status = ({status}) => {
 export const Good = ({is, yes, no, kind = 'bad'}) =>
   html`<${Badge} icon=${is ? '✓' : '✕'} kind=${is ? 'good' : kind}>${is ? yes : no}<//>`;
 
-// Control characters, what is not seen, and what turns the direction of writing; of a text of nothing else, blanks too.
+// Control characters but for tabs and ends of lines, what is not seen, and what turns the direction of writing; in a key
+// tabs and ends of lines, too; of a text of nothing else, blanks.
 const kHidden = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])/;
+const kHiddenInKey = new RegExp(`([\\t\\n])|${kHidden.source}`);
 
-/** Text that a caller has sent: as it is, for itself, and with what is hidden in it made visible. */
-export function Foreign({text, clip, mono = true}) {
-  const pieces = String(text ?? '').split(/\S/.test(text ?? '') ? kHidden : /(\s)/);
-  const shown = pieces.map((piece, i) => (i % 2 === 0 ? piece :
-    html`<span class="esc" data-code=${'U+' + piece.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>${piece}</span>`));
+/** Text that a caller has sent: as it is, for itself, and with what is hidden in it made visible. lines: it may have several. */
+export function Foreign({text, clip, mono = true, lines = false}) {
+  const hidden = /\S/.test(text ?? '') ? (mono && !lines ? kHiddenInKey : kHidden) : /(\s)/;
+  const shown = String(text ?? '').split(hidden).filter((piece) => piece !== undefined).map((piece) => (piece.length !== 1 || !hidden.test(piece) ? piece :
+    html`<span class="esc" data-code=${'U+' + piece.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}><span class="raw">${piece}</span></span>`));
   return html`<bdi class=${(mono ? 'mono' : '') + (clip ? ' clip' : '')} title=${clip ? text : undefined}>${shown}</bdi>`;
 }
 

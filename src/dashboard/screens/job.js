@@ -63,7 +63,7 @@ function eventsOf(job, next) {
 function Timeline({job, next}) {
   const attempts = attemptsOf(job), hidden = job.attempts - attempts.length;
   return html`<ol class="timeline">${eventsOf(job, next).map((e) => html`<li class=${e.css || (e.isAhead ? 'ahead' : 'over')}>
-    <div>${e.text}</div>${!e.isUntimed && html`<div class="muted"><${Time} at=${e.at} ms />${e.end ? html` to <${Time} at=${e.end} ms timeOnly=${dayOf(new Date(e.at)) === dayOf(new Date(e.end))} />` : ''} ${zoneName()}, ${away(e.at)}</div>`}${e.error && html`<pre><${Foreign} text=${e.error} /></pre>`}</li>`)}</ol>
+    <div>${e.text}</div>${!e.isUntimed && html`<div class="muted"><${Time} at=${e.at} ms />${e.end ? html` to <${Time} at=${e.end} ms timeOnly=${dayOf(new Date(e.at)) === dayOf(new Date(e.end))} />` : ''} ${zoneName()}, ${away(e.at)}</div>`}${e.error && html`<pre><${Foreign} text=${e.error} lines /></pre>`}</li>`)}</ol>
     ${hidden > 0 && html`<p class="muted">${hidden === 1 ? 'One earlier attempt is' : `${number(hidden)} earlier attempts are`} no longer kept: a job keeps its last 16 failures.</p>`}`;
 }
 
@@ -130,7 +130,7 @@ export function Job() {
     return html`<${Title} text=${`Job ${id}`}><a href=${link('jobs')}>All jobs</a><//><${Panel} title="Job">${answer.error && answer.error.status === 404 && !answer.isAbsent ?
       html`<p>There is no such job. Ended jobs are kept for some days only; a key finds the others: <a href=${link('jobs')}>search</a>.</p>` : html`<${Missing} answer=${answer} what="The job" />`}<//>`;
   const isLong = (job.errors || []).length > 2; // then the timeline fills its column
-  const stored = html`<${Panel} title="Attribute" note="as it is stored">${attribute && attribute !== 'null' ? html`<pre id="attribute"><${Foreign} text=${attribute} /></pre>` : html`<p class="muted">None.</p>`}<//>`;
+  const stored = html`<${Panel} title="Attribute" note="as it is stored">${attribute && attribute !== 'null' ? html`<pre id="attribute"><${Foreign} text=${attribute} lines /></pre>` : html`<p class="muted">None.</p>`}<//>`;
   const [first, ...rest] = sentences(inZone(answer.data.reason));
   return html`<${Title} text=${`Job ${id}`}><${Status} status=${job.status} /><span class="grow"></span><${Actions} job=${job} reload=${answer.reload} /><//>
     <${Stale} answer=${answer} />

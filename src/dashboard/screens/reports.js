@@ -26,18 +26,23 @@ const kMostRows = 50_000; // of a file
 const isTime = (name) => /^(slot|at|created_day)$|_at$/.test(name);
 const isText = (name) => isTime(name) || /^(biz_type|reason|outcome|waits_for|actor|role|address|action|target|filter|is_met)$/.test(name);
 
-function shown(name, value) {
+// Reports whose days are those of UTC, whatever zone the reader has.
+const kUtcDays = ['outcome', 'dead'];
+const isUtcDay = (report, name) => kUtcDays.includes(report) && /^(slot|created_day)$/.test(name);
+
+function shown(report, name, value) {
   if (value === null || value === undefined) return html`<span class="zero">–</span>`;
   if (name === 'biz_type') return html`<${TypeLink} name=${value} />`;
   if (name === 'sample_job_id') return html`<${JobLink} id=${String(value)} />`;
   if (name === 'is_met') return html`<${Good} is=${value} yes="met" no="missed" />`;
+  if (isUtcDay(report, name)) return html`<span class="nowrap">${String(value).slice(0, 10)}</span>`;
   if (isTime(name)) return html`<span class="nowrap">${moment(value).replace(/ 00:00:00$/, '').replace(/(\d\d:00):00$/, '$1')}</span>`;
   if (/_ms$/.test(name)) return length(value);
   if (/share|budget/.test(name)) return percent(value, 2);
   if (isText(name)) return html`<${Foreign} text=${typeof value === 'string' ? value : JSON.stringify(value)} mono=${false} clip />`;
   return html`<${Count} n=${value} />`;
 }
-const title = (name) => name.replace(/_ms$/, '').replaceAll('_', ' ') + (isTime(name) ? ` (${zoneName()})` : '');
+const title = (report, name) => name.replace(/_ms$/, '').replaceAll('_', ' ') + (isTime(name) ? ` (${isUtcDay(report, name) ? 'UTC' : zoneName()})` : '');
 
 const here = () => new URL('.', location.href).href.replace(/\/$/, '');
 
@@ -92,7 +97,7 @@ export function Reports() {
       <button disabled=${action.isBusy || items.length === 0} onClick=${save}>${action.isBusy ? `Reading${progress ? ` ${number(progress)}` : ''}…` : 'Download CSV'}</button></div><${Problem} text=${action.problem} /><//>
     <${Stale} answer=${answer} /><${Missed} data=${answer.data} />
     <${Panel} title=${label} note=${what}>${!answer.data ? html`<${Missing} answer=${answer} what="The report" tall />` : items.length === 0 ? html`<p class="muted">Nothing in this range. Events are counted from the first job on and kept for 400 days.</p>` :
-      html`<${Table} caption=${label} rows=${items} columns=${names.map((each) => ({label: title(each), isNumber: !isText(each), cell: (row) => shown(each, row[each])}))} />`}
+      html`<${Table} caption=${label} rows=${items} columns=${names.map((each) => ({label: title(name, each), isNumber: !isText(each), cell: (row) => shown(name, each, row[each])}))} />`}
       ${(cursor || (answer.data && answer.data.next_cursor)) && html`<div class="more">${cursor && html`<a class="button small" href=${to({})}>First page</a>`}${answer.data && answer.data.next_cursor && html`<a class="button small" href=${to({cursor: answer.data.next_cursor})}>Next page</a>`}</div>`}<//>
     <${Panel} title="The same elsewhere"><div class="curls"><${Curl} label="REST" text=${curl('GET', path + query(asked))} /><${Curl} label="command line" text=${`tocsin report ${name}${type ? ` --type ${type}` : ''}${asked.from ? ` --from ${asked.from}` : ''}${zone ? ` --tz ${zone}` : ''} --url ${here()} --csv`} />
       <${Curl} label="SQL" text=${sql(name, asked)} /></div><//>`;
