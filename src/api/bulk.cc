@@ -210,8 +210,6 @@ void answer_bulk(const ApiContext& context, const CallPtr& call, const Find& fin
     const auto bulk = find(access, id);
     if (!bulk) return call->refuse(context.problem_of(bulk.error(), 0));
     if (!*bulk) return call->refuse({404, "There is no such bulk operation.", "bulk_id"});
-    // A stop that came too late has changed nothing.
-    call->audit.is_left_out = (*bulk)->state == BulkState::done || (*bulk)->state == BulkState::failed;
     std::string text;
     JsonWriter out(text);
     write_bulk(out, **bulk);
@@ -281,7 +279,10 @@ std::vector<Route> bulk_routes(ApiContext& context) {
        .errors = {404, 429, 503},
        .handler =
            [&context](const CallPtr& call) {
-             answer_bulk(context, call, [](const BulkAccess& access, std::int64_t id) {
+             answer_bulk(context, call, [call](const BulkAccess& access, std::int64_t id) {
+               const auto before = access.databases.front().store->find(id);
+               // A stop that comes too late changes nothing.
+               call->audit.is_left_out = before && *before && (*before)->finished_at;
                return stop_bulk(access.databases, access.node, id);
              });
            }},

@@ -1,5 +1,5 @@
 // ClusterView: members and shard map as this node's last answered heartbeat read them. The heartbeat publishes it; the
-// shard owner, Membership and NodeBackend read it. ClusterConfig: the time limits of membership.
+// shard owner, Membership and NodeStatus read it. ClusterConfig: the time limits of membership.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ DatabaseCheck::DatabaseCheck(const OpenDatabases& open, const OpenDatabase& data
 Status DatabaseCheck::run() {
   Session session(session_);
   const auto found = identify(session);
-  if (!found) return Error{ErrorCode::unavailable, found.error().message, found.error().field};
+  if (!found) return Error{ErrorCode::unavailable, found.error().message, ""};
   const bool is_expected = *found == expected_->identity();
   // Not again while it is the same: a schema newer than this binary's is usual while nodes are replaced.
   if (!is_met_ || !is_expected) {

@@ -33,8 +33,12 @@ Error row_is_locked() { return {ErrorCode::conflict, "another transaction holds 
 
 }  // namespace
 
-void DatabaseEvents::failed(std::string_view stage, const Error& error) {
+void DatabaseEvents::note_failure(std::string_view stage, const Error& error) {
   metrics_.failed(stage, {error.code, prefix_ + error.message, error.field});
+}
+
+void DatabaseEvents::failed(std::string_view stage, const Error& error) {
+  note_failure(stage, error);
   if (error.code == ErrorCode::unavailable && watch_.wants_check()) check_();
 }
 
@@ -169,7 +173,7 @@ void Database::open() {
     was_refused = std::exchange(is_refused_, false);
   }
   if (!config_.is_answering || was_refused)
-    spdlog::info("database {}: answers; this node scans {} shards there", title(), shards);
+    spdlog::info("database {}: can be used; this node scans {} shards there", title(), shards);
 }
 
 // Most sessions refuse the other database by themselves; those that a pooler keeps open do not.
@@ -191,8 +195,8 @@ void Database::note_failure(const Error& error) {
     mirrored_.clear();  // it may be another server, or an older state of it, that answers next
     if (!is_open_) trouble_ = error;
   }
-  events_.failed("housekeeping", error);
   watch_.failed(error);
+  events_.note_failure("housekeeping", error);
 }
 
 std::optional<Error> Database::unavailable_reason() const {

@@ -59,6 +59,8 @@ class DatabaseEvents final : public EventSink {
     reports_.ended(type, ending, took);
   }
   void failed(std::string_view stage, const Error& error) override;
+  // The same without a check: housekeeping itself has failed.
+  void note_failure(std::string_view stage, const Error& error);
 
  private:
   Metrics& metrics_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "metrics/metrics.h"
-#include "node/node_backend.h"
+#include "node/database_map.h"
 
 namespace tocsin {
 

@@ -45,6 +45,9 @@ Status Housekeeping::start() {
 
 // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
 Status Housekeeping::prepare() {
+  // On this session, which lasts: a server that refuses one more connection, as the check opens, still serves the node.
+  if (auto done = PgMaintenance(session_).ping(); !done) return done;
+  callbacks_.answered();
   if (auto done = callbacks_.check(); !done) {
     is_prepared_ = false;
     if (done.error().code == ErrorCode::invalid) callbacks_.refused(done.error());
@@ -94,7 +97,7 @@ void Housekeeping::run() {
     }
     if (done && clock_.now() >= next_horizon_) done = count_horizon();
     if (done && clock_.now() >= next_zone_days_) done = keep_zone_days();
-    if (done && clock_.now() >= next_maintenance_) done = maintain_history();
+    if (done && clock_.now() >= next_maintenance_) done = maintain();
     if (!done) {
       is_check_wanted_ = true;
       callbacks_.failed(done.error());
@@ -166,7 +169,7 @@ Status Housekeeping::keep_zone_days() {
   return Unit{};
 }
 
-Status Housekeeping::maintain_history() {
+Status Housekeeping::maintain() {
   // Soon again after a failure, but not at once: what blocks it, a backup for instance, takes a while.
   next_maintenance_ = clock_.now() + kMaintenanceRetry;
   PgMaintenance maintenance(session_);

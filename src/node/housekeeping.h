@@ -46,7 +46,7 @@ class Housekeeping {
     std::function<void(const Error&)> refused;       // after a check that failed with Error invalid
     std::function<Status(TypeStore&)> reload_types;  // reads the registry, or mirrors it into this database
     std::function<void()> answered;                  // the database has answered: at least every 3 s if no task fails
-    std::function<void(const Error&)> failed;        // a task failed: the rest is left to the next round
+    std::function<void(const Error&)> failed;        // a task failed: the rest is left to the next turn
     std::function<std::vector<ReportHistogram>()> take_histograms;  // removes and returns the histograms to write
     std::function<void(std::vector<TypeState>)> counted;            // numbers of jobs by type, newly read
     // Called when it changes: the number of history tables that are past their retention by the database's clock alone.
@@ -61,8 +61,8 @@ class Housekeeping {
   Status start();
   // Starts the thread at once; it checks and reads when the database answers.
   void start_later();
-  void reload_types();  // after the round that runs now, on the housekeeping thread
-  // Ends the thread after the round that runs now, and writes the last histograms unless the last round failed.
+  void reload_types();  // at the next turn, which begins at once
+  // Ends the thread after the turn that runs now, and writes the last histograms unless the last turn failed.
   void stop() { worker_.stop(); }
 
  private:
@@ -70,7 +70,7 @@ class Housekeeping {
   Status prepare();
   bool is_check_due() const;
   Status fold_and_reload(bool reload);
-  Status maintain_history();
+  Status maintain();
   Status flush_reports();
   Status count_types();
   Status count_horizon();
@@ -89,7 +89,7 @@ class Housekeeping {
   std::size_t withheld_ = 0;
   MonoTime checked_at_{};
   std::uint64_t prepared_connection_ = 0;
-  MonoTime next_maintenance_;               // of history
+  MonoTime next_maintenance_;               // of maintain()
   MonoTime next_flush_;                     // of histograms
   MonoTime next_horizon_;                   // the horizon: jobs due per slot of time
   MonoTime next_zone_days_;                 // days of time zones other than UTC, for reports

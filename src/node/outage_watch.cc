@@ -14,9 +14,11 @@ void OutageWatch::answered() {
   answered_at_ = now;
   const bool was_outage = std::exchange(is_outage_, false);
   lock.unlock();
-  if (was_outage && has_answered)
+  if (has_answered && (was_outage || silence >= kSilence))
     spdlog::info("database {}: answers again, after {} s", title_,
                  std::chrono::duration_cast<std::chrono::seconds>(silence).count());
+  else if (was_outage)
+    spdlog::info("database {}: answers", title_);
 }
 
 void OutageWatch::failed(const Error& error) {

@@ -1,5 +1,5 @@
 // OutageWatch: whether a database answers, from what the threads of its Database note. It logs the beginning and the
-// end of an outage, once each. Owned by Database.
+// end of an outage, once each; of a silence in which no call failed, its end. Owned by Database.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ class OutageWatch {
   void failed(const Error& error);
   // It has answered, within the last kSilence, and no outage has begun since.
   bool is_answering() const;
-  // A stage's call failed as unavailable. True: housekeeping should find out now whether the database answers; at most
-  // once a second, and not during an outage.
+  // A call of another thread than housekeeping's failed as unavailable. True: housekeeping should find out now whether
+  // the database answers; at most once a second, and not during an outage.
   bool wants_check();
 
  private:

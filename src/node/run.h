@@ -9,6 +9,10 @@
 
 namespace tocsin {
 
+struct Error;
+
+// Prints "tocsin: FIELD: MESSAGE" to standard error; the field of a setting that is wrong alone. Returns 1.
+int report_failure(const Error& error);
 int run_node(const NodeConfig& config);     // serves until SIGTERM or SIGINT, then drains
 int run_migrate(const NodeConfig& config);  // creates or upgrades the schema in all databases
 

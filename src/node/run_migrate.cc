@@ -13,13 +13,7 @@ int run_migrate(const NodeConfig& config) {
   }
   const auto done =
       migrate_databases(config, /*may_miss=*/false, [](const std::string& step) { std::printf("%s\n", step.c_str()); });
-  if (!done) {
-    const Error& error = done.error();
-    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.c_str(), error.field.empty() ? "" : ": ",
-                 error.message.c_str());
-    return 1;
-  }
-  return 0;
+  return done ? 0 : report_failure(done.error());
 }
 
 }  // namespace tocsin

@@ -33,16 +33,18 @@ void raise_open_files() {
 
 }  // namespace
 
+int report_failure(const Error& error) {
+  const bool has_setting = error.code == ErrorCode::invalid && !error.field.empty();
+  std::fprintf(stderr, "tocsin: %s%s%s\n", has_setting ? error.field.c_str() : "", has_setting ? ": " : "",
+               error.message.c_str());
+  return 1;
+}
+
 int run_until_signal(Node& node) {
   signal(SIGPIPE, SIG_IGN);
   raise_open_files();
   const sigset_t signals = block_signals();
-  if (auto done = node.start(); !done) {
-    const Error& error = done.error();
-    std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.empty() ? "" : error.field.c_str(),
-                 error.field.empty() ? "" : ": ", error.message.c_str());
-    return 1;
-  }
+  if (auto done = node.start(); !done) return report_failure(done.error());
   int received = 0;
   sigwait(&signals, &received);
   spdlog::info("draining");

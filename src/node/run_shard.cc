@@ -9,11 +9,6 @@
 namespace tocsin {
 namespace {
 
-int fail(const Error& error) {
-  std::fprintf(stderr, "tocsin: %s%s%s\n", error.field.c_str(), error.field.empty() ? "" : ": ", error.message.c_str());
-  return 1;
-}
-
 Result<DatabaseId> database_of(const OpenDatabases& open, const std::string& name) {
   const auto found = std::ranges::find(open.databases, name, &OpenDatabase::name);
   if (found != open.databases.end()) return found->database_id;
@@ -61,10 +56,11 @@ Status show_moves(const OpenDatabases& open, ShardMover& mover, bool is_json) {
 
 int run_shard(const ShardCommand& command) {
   const auto open = open_databases(command.config);
-  if (!open) return fail(open.error());
+  if (!open) return report_failure(open.error());
   for (const OpenDatabase& each : open->databases)
     if (!each.is_answering)
-      return fail({ErrorCode::unavailable, "database " + each.name + " (" + each.address + "): " + each.silence, ""});
+      return report_failure(
+          {ErrorCode::unavailable, "database " + each.name + " (" + each.address + "): " + each.silence, ""});
   ThreadClock clock;
   ShardMover mover(move_databases(open->databases), move_sessions(open->databases), clock,
                    {command.source_url, command.source_passfile, command.longest_pause, command.patience},
@@ -75,7 +71,7 @@ int run_shard(const ShardCommand& command) {
   const Status done = command.kind == ShardCommand::Kind::rebalance ? mover.rebalance(open->registry.map.database_ids)
                       : command.kind == ShardCommand::Kind::show    ? show_moves(*open, mover, command.json)
                                                                     : move(*open, mover, command);
-  return done ? 0 : fail(done.error());
+  return done ? 0 : report_failure(done.error());
 }
 
 }  // namespace tocsin

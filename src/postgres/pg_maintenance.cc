@@ -100,6 +100,10 @@ Result<int> PgMaintenance::fold_counts() {
       [&](pqxx::nontransaction& tx) { return exec1(tx, session_.prepared("fold_counts"), kReasonsADay)[0].as<int>(); });
 }
 
+Status PgMaintenance::ping() {
+  return session_.read([](pqxx::nontransaction& tx) { tx.exec("SELECT 1"); });
+}
+
 Status PgMaintenance::prepare_history() {
   return session_.write([&](pqxx::nontransaction& tx) { tx.exec(sql::statement("prepare_history")); });
 }

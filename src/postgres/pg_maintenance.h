@@ -91,6 +91,7 @@ class PgMaintenance {
   // with kLocked or unavailable with kTooSlow. False: nothing was dropped here: another node has dropped it or does so
   // now, or an interrupted detach of another day of this status must be completed first.
   Result<bool> drop_history(const OldDay& day);
+  Status ping();  // one round trip
 
  private:
   // Runs `statement`, which answers true or false. Error field kTooSlow: it took longer than `brief`.

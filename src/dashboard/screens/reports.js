@@ -50,8 +50,8 @@ const here = () => new URL('.', location.href).href.replace(/\/$/, '');
 function sql(name, {type, from, tz}) {
   const text = (value) => `'${value.replaceAll("'", "''")}'`;
   const view = {slo: 'report_slo', backlog: 'backlog', audit: 'audit'}[name] || `report_${name}`;
-  const time = {outcome: 'created_day', dead: 'slot', audit: 'at'}[name] || 'slot';
-  const where = [type && `biz_type = ${text(type)}`, from && !tz && `${time} >= ${text(from)}`].filter(Boolean).join(' AND ');
+  const time = {outcome: 'created_day', audit: 'at'}[name] || 'slot';
+  const where = [type && name !== 'audit' && `biz_type = ${text(type)}`, from && !tz && `${time} >= ${text(from)}`].filter(Boolean).join(' AND ');
   return `SELECT * FROM tocsin.${tz ? `report_day_at(${text(tz)}, ${text(from)})` : view}${where ? ` WHERE ${where}` : ''};`;
 }
 

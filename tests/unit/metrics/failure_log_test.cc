@@ -25,8 +25,15 @@ TEST_F(FailureLogTest, TellsARepeatedFailureOnceAMinuteWithTheNumberOfThoseLeftO
 TEST_F(FailureLogTest, TellsAnotherFailureAtOnceButOneASecond) {
   EXPECT_NE(line("scanner", "refused", 0), "");
   EXPECT_EQ(line("scanner", "reset", 0), "");
-  EXPECT_EQ(line("scanner", "reset", 1), "scanner: database unavailable: reset (1 more since the last line)");
-  EXPECT_EQ(line("scanner", "refused", 2), "scanner: database unavailable: refused");
+  EXPECT_EQ(line("scanner", "reset", 1), "scanner: database unavailable: reset");
+  EXPECT_EQ(line("scanner", "refused", 2), "") << "said two seconds ago";
+}
+
+TEST_F(FailureLogTest, FailuresThatAlternateAreToldOnceAMinuteEach) {
+  int lines = 0;
+  for (int second = 0; second < 60; ++second)
+    for (const char* message : {"a: refused", "b: refused"}) lines += line("scanner", message, second).empty() ? 0 : 1;
+  EXPECT_EQ(lines, 2);
 }
 
 TEST_F(FailureLogTest, StagesDoNotHideEachOther) {

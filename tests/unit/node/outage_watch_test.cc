@@ -44,9 +44,23 @@ TEST_F(OutageWatchTest, AFrozenDatabaseIsKnownByItsSilence) {
   EXPECT_FALSE(watch_.is_answering());
 }
 
-TEST_F(OutageWatchTest, ARefusedStatementIsAnAnswer) {
+TEST_F(OutageWatchTest, TheFirstFailureAfterASilenceBeginsAnOutage) {
   watch_.answered();
-  watch_.failed({ErrorCode::conflict, "locked", ""});
+  clock_.advance(OutageWatch::kSilence);
+  watch_.failed({ErrorCode::in_doubt, "the answer was lost", ""});
+  EXPECT_FALSE(watch_.wants_check()) << "an outage has begun";
+}
+
+TEST_F(OutageWatchTest, ARefusalIsNoOutage) {
+  watch_.answered();
+  watch_.failed({ErrorCode::conflict, "locked", kUnreachable});
+  EXPECT_TRUE(watch_.is_answering());
+}
+
+TEST_F(OutageWatchTest, ADatabaseThatIsAwayFromTheBeginningAnswersLater) {
+  watch_.failed(kRefusedConnection);
+  EXPECT_FALSE(watch_.is_answering());
+  watch_.answered();
   EXPECT_TRUE(watch_.is_answering());
 }
 
