@@ -46,8 +46,9 @@ Status Housekeeping::start() {
 // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
 Status Housekeeping::prepare() {
   // On this session, which lasts: a server that refuses one more connection, as the check opens, still serves the node.
-  if (auto done = PgMaintenance(session_).ping(); !done) return done;
-  callbacks_.answered();
+  const Status answer = PgMaintenance(session_).ping();
+  if (!answer && answer.error().field == kUnreachable) return answer;
+  if (answer) callbacks_.answered();
   if (auto done = callbacks_.check(); !done) {
     is_prepared_ = false;
     if (done.error().code == ErrorCode::invalid) callbacks_.refused(done.error());

@@ -85,6 +85,10 @@ bool is_closed_by_server(int socket) {
   return poll(&waiting, 1, 0) > 0;
 }
 
+struct AnotherDatabase : pqxx::broken_connection {
+  using broken_connection::broken_connection;
+};
+
 // libpqxx would reconnect silently in the middle of a transaction, to any server that answers.
 void forbid_reconnect(pqxx::connection& connection) {
 #pragma GCC diagnostic push
@@ -95,8 +99,8 @@ void forbid_reconnect(pqxx::connection& connection) {
 
 void refuse_another(const ExpectedDatabase& expected, const DatabaseIdentity& found) {
   if (found == expected.identity()) return;
-  throw pqxx::broken_connection("another database answers at the address of '" + expected.name() +
-                                "': " + to_string(found) + ", instead of " + to_string(expected.identity()));
+  throw AnotherDatabase("another database answers at the address of '" + expected.name() + "': " + to_string(found) +
+                        ", instead of " + to_string(expected.identity()));
 }
 
 }  // namespace
@@ -215,6 +219,9 @@ std::optional<Error> Session::connect() {
     process_ = std::move(opened.process);
     ++connections_;
     return {};
+  } catch (const AnotherDatabase& e) {
+    connection_.reset();
+    return Error{ErrorCode::unavailable, said(e), ""};
   } catch (const std::exception& e) {
     connection_.reset();
     return Error{ErrorCode::unavailable, said(e), kUnreachable};

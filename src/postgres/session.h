@@ -121,7 +121,7 @@ class Session {
   // itself; those of transact() commit together, if `work` throws nothing. The work of read() may run twice, on a new
   // connection after a failure that closed an older one. Exceptions become Errors:
   //   the URL is not a connection string                               invalid
-  //   no connection can be made                                        unavailable, field kUnreachable
+  //   no connection can be made; another database answers              unavailable, the first with field kUnreachable
   //   connection lost or ended by the server, or no SQL error: read()  unavailable
   //                                                           others   in_doubt
   //   the server has become read-only, seen after read()               unavailable

@@ -208,7 +208,7 @@ export async function ViewersSeeNoButtonsAndAreRefused(stand) {
   const id = await node.job('order.unpaid', 'not-yours', {}, kTokens.producer);
   for (const [role, isAllowed] of [['viewer', false], ['admin', true]]) {
     const page = await openPage(stand, {token: kTokens[role]});
-    for (const [address, buttons] of [[`?screen=job&id=${id}`, ['Cancel', 'Run now', 'Reschedule…']], ['?screen=types&type=order.unpaid', ['Pause…', 'Limits…', 'Edit…', 'Test call…']], ['?screen=jobs', ['All that match…']], ['?screen=dead', []]]) {
+    for (const [address, buttons] of [[`?screen=job&id=${id}`, ['Cancel', 'Run now', 'Reschedule…']], ['?screen=types&type=order.unpaid', ['Pause…', 'Limits…', 'Edit…', 'Test call…']], ['?screen=jobs&biz_type=order.unpaid', ['All that match…']], ['?screen=dead', []]]) {
       await visit(page, node.url + address);
       await page.getByRole('button', {name: `Sign out ${role}-name (${role})`}).waitFor();
       for (const name of buttons) assert.equal(await page.getByRole('button', {name, exact: true}).count(), isAllowed ? 1 : 0, `${role}: ${name}`);

@@ -111,7 +111,7 @@ const preview = async (dialog) => {
   await dialog.getByLabel(/1234/).waitFor();
 };
 // Address, the button that opens it, and what is done in it before it is looked at.
-const kDialogs = (pending) => [[kTypeScreen, 'Pause…'], [kTypeScreen, 'Limits…'], [kTypeScreen, 'Edit…'], [kTypeScreen, 'Edit…', review], [kTypeScreen, 'Test call…'], ['?screen=jobs', 'All that match…'], ['?screen=jobs', 'All that match…', preview],
+const kDialogs = (pending) => [[kTypeScreen, 'Pause…'], [kTypeScreen, 'Limits…'], [kTypeScreen, 'Edit…'], [kTypeScreen, 'Edit…', review], [kTypeScreen, 'Test call…'], ['?screen=jobs&biz_type=order.unpaid', 'All that match…'], ['?screen=jobs&biz_type=order.unpaid', 'All that match…', preview],
   [`?screen=job&id=${pending}`, 'Reschedule…'], ['?screen=dead', /^Replay mail\.remind/], ['', 'Keyboard shortcuts']];
 
 export async function DialogsAreAccessible(stand) {

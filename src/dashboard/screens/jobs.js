@@ -118,6 +118,7 @@ export function Jobs() {
   const jobs = (page.data && page.data.items) || [];
   const ids = jobs.map((j) => j.job_id).filter((id) => chosen.has(id));
   const isFiltered = kFilters.some((name) => filters[name]);
+  const mayChangeAll = kFilters.some((name) => name !== 'status' && filters[name]); // what a bulk change asks for
   const close = () => {
     setBulk(false);
     page.reload();
@@ -126,7 +127,7 @@ export function Jobs() {
     <${Stale} answer=${page} /><${Missed} data=${page.data} />
     <${Panel} title="Found" note=${page.data ? `${number(jobs.length)}${page.data.next_cursor ? ' of more' : ''}, newest first` : ' '}
       actions=${may('produce') && html`<${Selected} ids=${ids} clear=${() => choose(new Set())} reload=${page.reload} />
-        ${jobs.length > 0 && isFiltered && html`<button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}`}>
+        ${jobs.length > 0 && mayChangeAll && html`<button class="small" onClick=${() => setBulk(true)}>All that match…</button>`}`}>
       ${!page.data ? html`<${Missing} answer=${page} what="The list" tall />` : jobs.length > 0 ? html`<${JobTable} jobs=${jobs} chosen=${chosen} choose=${may('produce') ? choose : null} />` :
         isFiltered || cursor ? html`<p class="muted">No job matches. Ended jobs are kept for some days only.${/^\d+$/.test(filters.biz_id) && html` Is <a href=${link('job', {id: filters.biz_id})}>${filters.biz_id}</a> the id of a job?`}</p>` :
         html`<${Empty} method="POST" path="v1/jobs" body=${{biz_type: 'demo', biz_id: 'order-42', delay_ms: 60000}}>There is no job yet. This creates one that is due in a minute, if there is a type <code>demo</code>:<//>`}
