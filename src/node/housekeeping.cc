@@ -46,7 +46,7 @@ Status Housekeeping::start() {
 // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
 Status Housekeeping::prepare() {
   // On this session, which lasts: a server that refuses one more connection, as the check opens, still serves the node.
-  const Status answer = PgMaintenance(session_).ping();
+  Status answer = PgMaintenance(session_).ping();
   if (!answer && answer.error().field == kUnreachable) return answer;
   if (answer) callbacks_.answered();
   if (auto done = callbacks_.check(); !done) {
