@@ -210,13 +210,15 @@ void add_list(CLI::App& jobs, Chosen& chosen) {
                                   "Examples:\n"
                                   "  tocsin job list --status dead --type order.unpaid\n"
                                   "  tocsin job list --id 1234 --json");
-  command->add_option("--type", options->type, "Only of this type")->option_text("NAME");
-  command->add_option("--id,--biz-id", options->biz_id, "Only of this key")->option_text("ID");
+  command->add_option("--type", options->type, "Only of this type")->check(not_blank)->option_text("NAME");
+  command->add_option("--id,--biz-id", options->biz_id, "Only of this key")->check(not_blank)->option_text("ID");
   command->add_option("--status", options->status, "pending, running, done, cancelled or dead")
       ->check(CLI::IsMember({"pending", "running", "done", "cancelled", "dead"}))
       ->option_text("STATUS");
-  command->add_option("--from", options->from, "Action time not before (RFC 3339)")->option_text("TIME");
-  command->add_option("--to", options->to, "Action time before (RFC 3339)")->option_text("TIME");
+  command->add_option("--from", options->from, "Action time not before (RFC 3339)")
+      ->check(not_blank)
+      ->option_text("TIME");
+  command->add_option("--to", options->to, "Action time before (RFC 3339)")->check(not_blank)->option_text("TIME");
   add_number(*command, "--limit", options->limit, "Jobs per page, 1 to 1000 (100)", 1, 1000);
   command->add_option("--cursor", options->cursor, "Continue an earlier list")->option_text("CURSOR");
   command->add_flag("--all", options->all, "Every page, not only the first");
@@ -247,6 +249,7 @@ int cancel_many(const CancelOptions& options) {
   }
   RestClient rest(options.connection);
   std::size_t cancelled = 0, running = 0, others = 0;
+  bool has_more_finished = false;
   Table table({{"JOB", Column::Align::right}, {"RESULT"}});
   std::set<std::string> named;  // a later answer names again what an earlier one cancelled
   // One answer covers 10,000 jobs of a key at most, and says when there are more.
@@ -262,10 +265,12 @@ int cancel_many(const CancelOptions& options) {
       }
     }
     if (options.json) print_json(std::cout, reply);
+    has_more_finished = has_more_finished || reply.body.value("more_finished", false);
     is_more = reply.body.value("more", false) && cancelled > before;
   }
-  if (!options.json && table.empty()) std::cout << "no jobs\n";
+  if (!options.json && table.empty()) std::cout << (has_more_finished ? "no live jobs\n" : "no jobs\n");
   if (!options.json && !table.empty()) table.print(std::cout, screen_width());
+  if (!options.json && has_more_finished) std::cout << "More jobs of this key have ended than are looked at.\n";
   return exit_code(options, cancelled, running, others);
 }
 
@@ -288,8 +293,10 @@ void add_cancel(CLI::App& jobs, Chosen& chosen) {
                                   "  tocsin job cancel 1088 2113\n"
                                   "  tocsin job cancel --biz-id 1234 --type order.unpaid");
   command->add_option("JOB_ID", options->job_ids, "The jobs")->check(not_a_job_id)->option_text("...");
-  command->add_option("--biz-id,--id", options->biz_id, "All jobs of this key")->option_text("ID");
-  command->add_option("--type", options->type, "With --biz-id: only of this type")->option_text("NAME");
+  command->add_option("--biz-id,--id", options->biz_id, "All jobs of this key")->check(not_blank)->option_text("ID");
+  command->add_option("--type", options->type, "With --biz-id: only of this type")
+      ->check(not_blank)
+      ->option_text("NAME");
   add_client_options(*command, *options);
   on_run(command, chosen, options, cancel);
 }
