@@ -1,5 +1,5 @@
 // Prints the results of commands: the server's JSON for programs, aligned human-readable text otherwise. In the text,
-// what is not safe on a terminal is escaped (printable() of cli/text.h), but for print_text().
+// what is not safe on a terminal is escaped (printable() of base/text.h), but for print_text().
 #pragma once
 
 #include <iosfwd>

@@ -24,14 +24,14 @@
 namespace tocsin {
 
 // An exchange is one request with its state and its answer. The data members are what the exchanges of one loop share.
-// Thread: send, call_at, add_to any; constructor, start, stop
-// and destructor owner only; private functions the loop's own thread (without start(), the one that calls stop()).
+// Thread: send, call_at, add_to any; constructor, start, stop and destructor owner only; private functions the loop's
+// own thread (without start(), the one that calls stop()).
 class SenderLoop {
  public:
   // REQUIRES: `options` and `clock` outlive the loop.
   SenderLoop(const HttpSenderOptions& options, const Clock& clock, std::shared_ptr<Resolver> resolver);
 
-  Status start();  // Error: the certificates cannot be loaded
+  Status start();  // Error invalid: ca_file cannot be loaded
   // Ends the thread; exchanges in flight and waiting ones fail. REQUIRES: called before the destructor.
   void stop();
   // `done` is called once, on the loop's thread, or at once on the caller's after stop().

@@ -1,6 +1,5 @@
-// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out, and whether the
-// receiver acknowledges later). Used by WebhookKind;
-// pure functions, thread: any.
+// Parses and checks the handler object of a webhook type (URL, secrets, headers, time-out, and whether the receiver
+// acknowledges later). Used by WebhookKind; pure functions, thread: any.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@
 
 namespace tocsin {
 
-// The data members are the stages, each with its session, store and thread, and what drain() waits for.
+// The data members are the stages, each with its session, store and thread, and what wait_until_replaced() waits for.
 // Thread: owner only (the one that starts and stops the node), except request_heartbeat(), drain(), view() and moves()
 // (any).
 class Membership {

@@ -11,7 +11,7 @@ namespace {
 // the database answers: it opens one more connection.
 TEST(HousekeepingOfNoDatabase, TellsBeforeTheCheckThatNoConnectionCanBeOpened) {
   SessionConfig session;
-  session.url = "postgresql://nobody@127.0.0.1:1/none";  // a port that nothing listens at
+  session.url = "postgresql://nobody@127.0.0.1:1/none";  // nothing listens on this port
   ManualClock clock;
   bool is_checked = false;
   Housekeeping::Callbacks callbacks;
