@@ -555,6 +555,7 @@ CREATE TABLE tocsin.outbox (
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_due ON tocsin.outbox (shard, action_time, job_id) WHERE settled_at IS NULL;
 CREATE INDEX outbox_settled ON tocsin.outbox (settled_at) WHERE settled_at IS NOT NULL;
+CREATE INDEX outbox_biz ON tocsin.outbox (biz_id) WHERE settled_at IS NULL;
 CREATE UNIQUE INDEX outbox_key ON tocsin.outbox (biz_id, type_id, idempotency_key) WHERE idempotency_key IS NOT NULL AND settled_at IS NULL;
 
 -- In the shard's database: jobs that came from the outboxes of other databases, so that none is inserted twice. A row

@@ -2526,6 +2526,10 @@ ALTER TABLE ONLY tocsin.job_live_0001 REPLICA IDENTITY USING INDEX job_live_0001
 
 CREATE UNIQUE INDEX job_live_0001_key ON tocsin.job_live_0001 USING btree (biz_id, type_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
+-- Name: outbox_biz; Type: INDEX; Schema: tocsin; Owner: -
+
+CREATE INDEX outbox_biz ON tocsin.outbox USING btree (biz_id) WHERE (settled_at IS NULL);
+
 -- Name: outbox_due; Type: INDEX; Schema: tocsin; Owner: -
 
 CREATE INDEX outbox_due ON tocsin.outbox USING btree (shard, action_time, job_id) WHERE (settled_at IS NULL);

@@ -16,6 +16,7 @@
 #include "ports/event.h"
 #include "ports/job_desk.h"
 #include "ports/member_store.h"
+#include "ports/outbox_store.h"
 #include "ports/report_store.h"
 #include "ports/type_store.h"
 
@@ -24,6 +25,9 @@ namespace tocsin {
 // Error::field of unavailable: the queue of a database is full on this node. The API answers it 429 instead of 503.
 inline constexpr const char* kFull = "queue";
 inline Error too_many_requests() { return {ErrorCode::unavailable, "too many requests wait for it", kFull}; }
+
+// Error::field of conflict: the job waits in an outbox, on its way to the database of its shard.
+inline constexpr const char* kInOutbox = "outbox";
 
 // One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
@@ -97,6 +101,12 @@ class Backend {
   virtual bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) = 0;
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
+
+  // With several databases: calls `proceed` once no database that answers has an entry of these jobs or keys in its
+  // outbox, so that a request sees what SQL callers committed before it (ADR 0022); at once with a single database.
+  // Error conflict, field kInOutbox: an entry still waits after 2 s. A database that does not answer is not asked. The
+  // calls above do this by themselves. Calls `proceed` once, on any thread.
+  virtual void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) = 0;
 
   // What consumers report of leases of one database: `done` gets a reply per lease, in order. Return value: as of
   // create(). REQUIRES: unavailable_reason() of the database returned nullopt.

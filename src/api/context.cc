@@ -72,6 +72,13 @@ void ApiContext::with_catalog(const CallPtr& call, std::span<const Job> jobs,
              });
 }
 
+void ApiContext::after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
+                                std::function<void()> proceed) const {
+  backend.after_outboxes(std::move(queries), [this, call, proceed = std::move(proceed)](const Status& passed) {
+    guarded(call, [&] { passed ? proceed() : call->refuse(problem_of(passed.error(), 0)); });
+  });
+}
+
 Problem ApiContext::unknown_type(const std::string& name, const std::string& field) {
   return {422, "There is no type \"" + name + "\".", field};
 }
@@ -81,6 +88,7 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
     case ErrorCode::invalid:
       return {400, error.message, error.field};
     case ErrorCode::conflict:
+      if (error.field == kInOutbox) return {503, error.message + ": repeat the request.", "", 1};
       // Without the message: the server's own names tables and indexes.
       return {503, "Another transaction holds what this needs: repeat the request.", "", 1};
     case ErrorCode::superseded:

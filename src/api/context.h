@@ -34,6 +34,8 @@ class ApiContext {
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {  // database 0
     on_database(call, 0, std::move(work));
   }
+  // Backend::after_outboxes(); refuses the call with 503 while an entry waits.
+  void after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries, std::function<void()> proceed) const;
   static Problem busy();  // 429: a queue is full
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 

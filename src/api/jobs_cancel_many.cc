@@ -115,18 +115,68 @@ void doubt_missing(const ApiContext& context, DatabaseId database_id, CancelRepl
       each.kind = CancelReply::Kind::locked;
 }
 
+using TakeReplies = std::function<void(Result<CancelReplies>)>;
+
+// Where the replies of this kind stand.
+std::vector<std::size_t> indices_of(CancelReply::Kind kind, const CancelReplies& replies) {
+  std::vector<std::size_t> at;
+  for (std::size_t i = 0; i < replies.size(); ++i)
+    if (is_of(kind, replies[i])) at.push_back(i);
+  return at;
+}
+
+std::vector<JobId> jobs_at(const std::vector<std::size_t>& at, const CancelReplies& replies) {
+  std::vector<JobId> jobs;
+  jobs.reserve(at.size());
+  for (const std::size_t i : at) jobs.push_back(replies[i].job_id);
+  return jobs;
+}
+
+// `later`: for the jobs at these indices.
+CancelReplies merged(CancelReplies replies, const std::vector<std::size_t>& at, CancelReplies later) {
+  for (std::size_t i = 0; i < at.size(); ++i) replies[at[i]] = std::move(later[i]);
+  return replies;
+}
+
+// Passes the replies of a database on. Before that, jobs that it does not have are looked for again, after the
+// outboxes: `locked` while one waits there.
+void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
+                    const TakeReplies& reply) {
+  if (!replies || context.backend.database_ids().size() == 1) return reply(std::move(replies));
+  const auto at = indices_of(CancelReply::Kind::not_found, *replies);
+  if (at.empty()) return reply(std::move(replies));
+  const std::vector<JobId> missing = jobs_at(at, *replies);
+  std::vector<EntryQuery> queries;
+  for (const JobId id : missing) queries.push_back({id, ""});
+  const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
+  context.backend.after_outboxes(
+      std::move(queries), [&context, database_id, missing, at, first, reply](const Status& passed) {
+        const auto unknown = [at, first, reply] {
+          CancelReplies all = *first;
+          for (const std::size_t i : at) all[i].kind = CancelReply::Kind::locked;
+          reply(std::move(all));
+        };
+        if (!passed || context.backend.unavailable_reason(database_id)) return unknown();
+        const bool is_taken = context.backend.post(
+            database_id,
+            replying<CancelReplies>([missing](Stores& stores) { return stores.desk.cancel(missing, LockWait::none); },
+                                    [at, first, unknown, reply](Result<CancelReplies> again) {
+                                      if (!again && again.error().code == ErrorCode::in_doubt)
+                                        return reply(again.error());
+                                      if (!again) return unknown();
+                                      reply(merged(*first, at, std::move(*again)));
+                                    }));
+        if (!is_taken) unknown();
+      });
+}
+
 // Passes the replies of a database on. Before that, jobs that other transactions hold locked are cancelled by threads
 // that may wait for them; when too many requests wait there already, they stay `locked`.
 void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
-                   const std::function<void(Result<CancelReplies>)>& reply) {
+                   const TakeReplies& reply) {
   if (!replies) return reply(replies.error());
-  std::vector<JobId> locked;
-  std::vector<std::size_t> at;  // where they stand among the replies
-  for (std::size_t i = 0; i < replies->size(); ++i) {
-    if (!is_locked((*replies)[i])) continue;
-    locked.push_back((*replies)[i].job_id);
-    at.push_back(i);
-  }
+  const auto at = indices_of(CancelReply::Kind::locked, *replies);
+  const std::vector<JobId> locked = jobs_at(at, *replies);
   doubt_missing(context, database_id, *replies);
   if (locked.empty()) return reply(std::move(replies));
   const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
@@ -135,10 +185,9 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
       replying<CancelReplies>([locked](Stores& stores) { return stores.desk.cancel(locked, LockWait::some_seconds); },
                               [&context, database_id, first, at, reply](Result<CancelReplies> rest) {
                                 if (!rest && rest.error().code == ErrorCode::in_doubt) return reply(rest.error());
-                                CancelReplies all = *first;
-                                if (rest) doubt_missing(context, database_id, *rest);
-                                for (std::size_t i = 0; rest && i < at.size(); ++i) all[at[i]] = std::move((*rest)[i]);
-                                reply(std::move(all));
+                                if (!rest) return reply(*first);
+                                doubt_missing(context, database_id, *rest);
+                                reply(merged(*first, at, std::move(*rest)));
                               }));
   if (!is_taken) reply(*first);
 }
@@ -165,7 +214,10 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
         replying<CancelReplies>(
             [known](Stores& stores) { return stores.desk.cancel(known.at(stores.database_id), LockWait::none); },
             [&context, database_id, reply](Result<CancelReplies> replies) {
-              cancel_locked(context, database_id, std::move(replies), reply);
+              cancel_missing(context, database_id, std::move(replies),
+                             [&context, database_id, reply](Result<CancelReplies> found) {
+                               cancel_locked(context, database_id, std::move(found), reply);
+                             });
             }));
   };
   gather<CancelReplies>(context, call, databases_of(known), ask,

@@ -33,15 +33,6 @@ Error row_is_locked() { return {ErrorCode::conflict, "another transaction holds 
 
 }  // namespace
 
-void DatabaseEvents::note_failure(std::string_view stage, const Error& error) {
-  metrics_.failed(stage, {error.code, prefix_ + error.message, error.field});
-}
-
-void DatabaseEvents::failed(std::string_view stage, const Error& error) {
-  note_failure(stage, error);
-  if (error.code == ErrorCode::unavailable && watch_.wants_check()) check_();
-}
-
 Housekeeping::Callbacks Database::callbacks(Hooks hooks) {
   return {std::move(hooks.check),
           [this] { open(); },
@@ -128,7 +119,12 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
               }),
       reads_(named(config_.session, "api"), config_.shards, clock, kQueue, kReadBatch,
              [](PgJobDesk& desk, std::vector<ReadItem> items) { answer_reads(desk, std::move(items)); }),
-      hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {}
+      hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {
+  if (config_.is_alone) return;
+  outbox_waiter_.emplace(outbox_lookup(config_.session), clock,
+                         [this](const Error& error) { events_.failed("outbox", error); });
+  outbox_waiter_->start();
+}
 
 Database::~Database() { stop(); }
 
@@ -157,6 +153,7 @@ void Database::stop() {
   lock_waiters_.stop();  // after the pool, which posts to it
   reads_.stop();
   readers_.stop();
+  if (outbox_waiter_) outbox_waiter_->stop();
   hints_.stop();
 }
 

@@ -15,10 +15,10 @@
 #include "api/backend.h"
 #include "base/mutex.h"
 #include "metrics/metrics.h"
+#include "multidb/outbox_waiter.h"
 #include "node/database_engine.h"
+#include "node/database_events.h"
 #include "node/housekeeping.h"
-#include "node/outage_watch.h"
-#include "node/report_buffer.h"
 #include "service/coalescer.h"
 #include "service/hint_sender.h"
 #include "service/locked_row_retries.h"
@@ -39,35 +39,6 @@ struct DatabaseConfig {
   int db_pool = 4;                         // threads of post()
   std::map<std::string, int> retain_days;  // days for which history is kept, by final status
   NodeId node_id = 0;                      // of this node
-};
-
-// Passes events of one database on to the metrics and the reports. `prefix`: put before the messages of failures.
-// `check`: called after a failure that may be the beginning of an outage.
-// Thread: any.
-class DatabaseEvents final : public EventSink {
- public:
-  DatabaseEvents(Metrics& metrics, ReportBuffer& reports, OutageWatch& watch, std::string prefix,
-                 std::function<void()> check)
-      : metrics_(metrics), reports_(reports), watch_(watch), prefix_(std::move(prefix)), check_(std::move(check)) {}
-  void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
-  void started(TypeId type, Duration lateness) override {
-    metrics_.started(type, lateness);
-    reports_.started(type, lateness);
-  }
-  void ended(TypeId type, Ending ending, Duration took) override {
-    metrics_.ended(type, ending, took);
-    reports_.ended(type, ending, took);
-  }
-  void failed(std::string_view stage, const Error& error) override;
-  // The same without a check: housekeeping itself has failed.
-  void note_failure(std::string_view stage, const Error& error);
-
- private:
-  Metrics& metrics_;
-  ReportBuffer& reports_;
-  OutageWatch& watch_;
-  const std::string prefix_;
-  const std::function<void()> check_;
 };
 
 // Its many data members are its state, and its parts with their threads. Thread: any; the constructor, start,
@@ -135,6 +106,10 @@ class Database {
   bool change(ChangeItem item, bool is_retry);
   bool read(ReadItem item) { return reads_.push(std::move(item)); }
   bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
+  // As OutboxWaiter::push(). REQUIRES: not the only database of the node.
+  bool await_outbox(std::vector<EntryQuery> queries, OutboxWaiter::Done done) {
+    return outbox_waiter_->push(std::move(queries), std::move(done));
+  }
   // Runs `work` on a database thread; false: the queue is full. post: writes and short reads; post_read: slow reads,
   // two at a time, at most 5 s per statement; post_waiting: writes that wait for locks of other transactions, four at a
   // time. None waits for another.
@@ -170,6 +145,7 @@ class Database {
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
   WorkPool pool_, readers_, lock_waiters_;
+  std::optional<OutboxWaiter> outbox_waiter_;  // with several databases
   // Declared before those that push to them, so destroyed after them.
   LockedRowRetries<CreateItem> held_keys_;
   LockedRowRetries<ChangeItem> locked_jobs_;

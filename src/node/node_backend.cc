@@ -14,6 +14,15 @@ bool may_be_moving(const Result<KeyCancelReply>& reply) {
   return reply && !reply->locked.empty() && reply->cancelled.empty();
 }
 
+bool is_missing(const Result<CancelReply>& reply) { return reply && reply->kind == CancelReply::Kind::not_found; }
+bool is_missing(const Result<ChangeReply>& reply) { return reply && reply->kind == ChangeReply::Kind::not_found; }
+bool is_missing(const Result<std::optional<Job>>& reply) { return reply && !*reply; }
+
+Error in_outbox(const std::string& database) {
+  return {ErrorCode::conflict, "The job is on its way from the database " + database + " to the one of its shard",
+          kInOutbox};
+}
+
 }  // namespace
 
 NodeBackend::NodeBackend(std::string node_name, int shards, const NodeParts& parts)
@@ -76,24 +85,92 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
   return map_.at(database_id)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
 
+void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) {
+  struct State {
+    Mutex mutex;
+    std::size_t left TOCSIN_GUARDED_BY(mutex) = 0;
+    Status result TOCSIN_GUARDED_BY(mutex) = Unit{};
+  };
+  std::vector<Database*> asked;
+  if (retry_queue_)
+    for (const auto& database : map_.all())
+      if (database->is_answering()) asked.push_back(database.get());
+  if (asked.empty()) return proceed(Unit{});
+  const auto state = std::make_shared<State>();
+  {
+    MutexLock lock(state->mutex);
+    state->left = asked.size();
+  }
+  const auto note = [state, proceed = std::move(proceed)](Status one) {
+    Status result = Unit{};
+    {
+      MutexLock lock(state->mutex);
+      if (!one) state->result = std::move(one);
+      if (--state->left > 0) return;
+      result = state->result;
+    }
+    proceed(result);
+  };
+  for (Database* database : asked) {
+    const auto looked = [note, name = database->name()](bool is_waiting) {
+      note(is_waiting ? Status(in_outbox(name)) : Status(Unit{}));
+    };
+    if (!database->await_outbox(queries, looked)) note(too_many_requests());
+  }
+}
+
+template <class Reply>
+bool NodeBackend::find(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
+                       std::function<void(Result<Reply>)> done) {
+  if (!retry_queue_) return send(std::move(done));
+  return send([this, job, send, done = std::move(done)](Result<Reply> reply) {
+    if (!is_missing(reply)) return done(std::move(reply));
+    after_outboxes({{job, ""}}, [send, done](const Status& passed) {
+      if (!passed) return done(passed.error());
+      if (!send(done)) done(too_many_requests());
+    });
+  });
+}
+
+template <class Reply>
+bool NodeBackend::find_key(const std::string& biz_id, std::function<bool(std::function<void(Result<Reply>)>)> send,
+                           std::function<void(Result<Reply>)> done) {
+  if (!retry_queue_) return send(std::move(done));
+  after_outboxes({{0, biz_id}}, [send = std::move(send), done = std::move(done)](const Status& passed) {
+    if (!passed) return done(passed.error());
+    if (!send(done)) done(too_many_requests());
+  });
+  return true;
+}
+
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  return post_change<JobId, CancelReply>(shard_of(job), job, std::move(done));
+  const auto send = [this, job](std::function<void(Result<CancelReply>)> reply) {
+    return post_change<JobId, CancelReply>(shard_of(job), job, std::move(reply));
+  };
+  return find<CancelReply>(job, send, std::move(done));
 }
 
 bool NodeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) {
-  const Shard shard = shard_of(key.biz_id, shards_);
-  return post_change<KeyCancel, KeyCancelReply>(shard, std::move(key), std::move(done));
+  const auto send = [this, key](std::function<void(Result<KeyCancelReply>)> reply) {
+    return post_change<KeyCancel, KeyCancelReply>(shard_of(key.biz_id, shards_), key, std::move(reply));
+  };
+  return find_key<KeyCancelReply>(key.biz_id, send, std::move(done));
 }
 
 bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeReply>)> done) {
-  const Shard shard = shard_of(wanted.job);
-  return post_change<PendingChange, ChangeReply>(shard, wanted, std::move(done));
+  const auto send = [this, wanted](std::function<void(Result<ChangeReply>)> reply) {
+    return post_change<PendingChange, ChangeReply>(shard_of(wanted.job), wanted, std::move(reply));
+  };
+  return find<ChangeReply>(wanted.job, send, std::move(done));
 }
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
-  const DatabaseId database_id = map_.of(shard_of(job));
-  if (const auto why = map_.unavailable_reason(database_id)) return done(*why), true;
-  return map_.at(database_id)->change({RetryAsked{job, std::move(done)}}, false);
+  const auto send = [this, job](std::function<void(Result<ChangeReply>)> reply) {
+    const DatabaseId database_id = map_.of(shard_of(job));
+    if (const auto why = map_.unavailable_reason(database_id)) return reply(*why), true;
+    return map_.at(database_id)->change({RetryAsked{job, std::move(reply)}}, false);
+  };
+  return find<ChangeReply>(job, send, std::move(done));
 }
 
 template <class Request, class Reply>
@@ -104,12 +181,17 @@ bool NodeBackend::post_lookup(Shard shard, Request request, std::function<void(R
 }
 
 bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
-  return post_lookup<JobId, std::optional<Job>>(shard_of(job), job, std::move(done));
+  const auto send = [this, job](std::function<void(Result<std::optional<Job>>)> reply) {
+    return post_lookup<JobId, std::optional<Job>>(shard_of(job), job, std::move(reply));
+  };
+  return find<std::optional<Job>>(job, send, std::move(done));
 }
 
 bool NodeBackend::list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) {
-  const Shard shard = shard_of(query.biz_id, shards_);
-  return post_lookup<KeyQuery, KeyList>(shard, std::move(query), std::move(done));
+  const auto send = [this, query](std::function<void(Result<KeyList>)> reply) {
+    return post_lookup<KeyQuery, KeyList>(shard_of(query.biz_id, shards_), query, std::move(reply));
+  };
+  return find_key<KeyList>(query.biz_id, send, std::move(done));
 }
 
 bool NodeBackend::lease(LeaseCall call) {

@@ -58,6 +58,7 @@ class NodeBackend final : public Backend {
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
+  void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override {
     return map_.at(database_id)->write_lease({OutcomesAsked{std::move(outcomes), std::move(done)}});
@@ -121,6 +122,14 @@ class NodeBackend final : public Backend {
                     bool is_retry);
   template <class Request, class Reply>
   bool post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done);
+  // Sends a request about the job by `send`, and again after_outboxes() when the answer is that there is no such job.
+  template <class Reply>
+  bool find(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
+            std::function<void(Result<Reply>)> done);
+  // Sends a request about the key by `send`, after_outboxes().
+  template <class Reply>
+  bool find_key(const std::string& biz_id, std::function<bool(std::function<void(Result<Reply>)>)> send,
+                std::function<void(Result<Reply>)> done);
   // Queues another attempt in about 20 ms, and has the shard map read again. False: `until` has passed, or the queue is
   // full.
   bool queue_retry(MonoTime until, std::function<void()> attempt);

@@ -1,6 +1,7 @@
 // The outbox (ADR 0022): jobs that SQL callers created in a database where their shards do not live. OutboxStore is the
-// side that entries leave, IntakeStore the side where they become jobs. Used by multidb/outbox_relay; implemented by
-// PgOutbox and PgIntake (src/postgres) and by FakeOutbox (tests/support).
+// side that entries leave, IntakeStore the side where they become jobs; multidb/outbox_relay uses both. OutboxLookup is
+// for requests about a job or key (multidb/outbox_waiter). Implemented by src/postgres/pg_outbox and, but for the
+// lookup, by FakeOutbox (tests/support).
 //
 // A relay (one per node process) claims an entry before it relays it: a claimed entry can no longer be cancelled in its
 // outbox. take_over() inserts the job and a record of that in one transaction, so any node may repeat it; then the
@@ -69,6 +70,23 @@ class OutboxStore {
   // Deletes entries whose idempotency key had a job already, a week after settle() recorded that.
   virtual Status forget_existing() = 0;
   virtual Result<OutboxSize> size() = 0;
+};
+
+// What a request is about: one job, or all jobs of a key.
+struct EntryQuery {
+  JobId job_id = 0;    // 0: those of the key
+  std::string biz_id;  // empty: by id
+};
+
+// Thread: owner only.
+class OutboxLookup {
+ public:
+  virtual ~OutboxLookup() = default;
+
+  // Whether an entry waits in this outbox, for each query, in order. Sees what was committed before the call.
+  virtual Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) = 0;
+  // Notifies the relays of all nodes that entries wait.
+  virtual Status announce() = 0;
 };
 
 // The database where entries become jobs.

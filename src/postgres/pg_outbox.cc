@@ -85,6 +85,25 @@ Result<OutboxSize> PgOutbox::size() {
   });
 }
 
+Result<std::vector<bool>> PgOutboxLookup::are_waiting(std::span<const EntryQuery> queries) {
+  PgArray jobs, keys;
+  for (const EntryQuery& query : queries) {
+    jobs.add(query.job_id);
+    keys.add_text(query.biz_id);
+  }
+  return session_.read<std::vector<bool>>([&](pqxx::nontransaction& tx) {
+    std::vector<bool> waiting;
+    for (const auto& row : exec(tx, session_.prepared("outbox_lookup"), jobs.literal(), keys.literal()))
+      waiting.push_back(row[0].as<bool>());
+    TOCSIN_ASSERT(waiting.size() == queries.size());
+    return waiting;
+  });
+}
+
+Status PgOutboxLookup::announce() {
+  return session_.write([](pqxx::nontransaction& tx) { tx.exec0("NOTIFY tocsin_outbox"); });
+}
+
 Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) {
   PgArray jobs, types, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes;

@@ -1,6 +1,6 @@
 // PgOutbox and PgIntake: the statements that relay jobs which SQL created in a database where their shards do not live.
-// They implement OutboxStore and IntakeStore, which say what each call does (ports/outbox_store.h). OutboxRelay has
-// both for each database. Thread: that of the session, which must outlive the store.
+// OutboxRelay has both for each database. PgOutboxLookup: the statements of OutboxWaiter. What each call does is said
+// in ports/outbox_store.h. Thread: that of the session, which must outlive the store.
 #pragma once
 
 #include <span>
@@ -22,6 +22,16 @@ class PgOutbox final : public OutboxStore {
   Result<std::vector<JobId>> gone(std::span<const JobId> jobs) override;
   Status forget_existing() override;
   Result<OutboxSize> size() override;
+
+ private:
+  Session& session_;
+};
+
+class PgOutboxLookup final : public OutboxLookup {
+ public:
+  explicit PgOutboxLookup(Session& session) : session_(session) {}
+  Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override;
+  Status announce() override;
 
  private:
   Session& session_;

@@ -133,6 +133,71 @@ TEST(Outbox, WhatTheOtherDatabaseRefusesStaysAndIsCounted) {
   EXPECT_EQ(both.ids(1, "pending"), (Ids{first}));
 }
 
+// What a SQL caller has committed is seen by every request that begins later, wherever the job's shard lives.
+TEST(Outbox, EveryVerbOfRestFindsAJobThatWasCommittedBeforeIt) {
+  TestDatabase a(0), b(0);
+  const OutboxDatabases both({a.url(), b.url()});
+  const auto node = both.node();
+  both.put_noop(*node);
+  Rest& rest = node->rest();
+  pqxx::connection business(a.url());
+  int shard = 4;
+  std::string key;
+  // Due long after the lookahead, so that nothing but the request hurries the relay.
+  const auto create = [&] {
+    key = outbox_key(shard);
+    shard = shard == kOutboxShards - 1 ? 4 : shard + 1;
+    pqxx::nontransaction tx(business);
+    return std::to_string(tx.exec1(create_statement(key, "'2040-01-01'"))[0].as<std::int64_t>());
+  };
+  for (int round = 0; round < 5; ++round) {
+    std::string id = create();
+    EXPECT_EQ(rest.post("/v1/jobs/cancel", {{"biz_id", key}}).body["cancelled"], Json::array({id}));
+    id = create();
+    EXPECT_EQ(rest.post("/v1/jobs/cancel", {{"job_ids", {id}}}).body["cancelled"], Json::array({id}));
+    id = create();
+    EXPECT_EQ(rest.get("/v1/jobs?biz_id=" + key).body["items"].size(), 1U);
+    id = create();
+    EXPECT_EQ(rest.get("/v1/jobs?status=pending&biz_id=" + key).body["items"].size(), 1U);
+    id = create();
+    EXPECT_EQ(rest.get("/v1/jobs/" + id).status, 200);
+    id = create();
+    EXPECT_EQ(rest.get("/v1/jobs/" + id + "/explain").status, 200);
+    id = create();
+    EXPECT_EQ(rest.post("/v1/jobs/" + id + "/reschedule", {{"delay_ms", 600'000}}).status, 200);
+    id = create();
+    EXPECT_EQ(rest.post("/v1/jobs/" + id + "/run", Json::object()).status, 200);
+    id = create();
+    EXPECT_EQ(rest.post("/v1/jobs/" + id + "/cancel", Json::object()).status, 200);
+    id = create();
+    EXPECT_EQ(rest.post("/v1/jobs/" + id + "/retry", Json::object()).status, 409) << "it is pending";
+  }
+  EXPECT_EQ(rest.get("/v1/jobs/" + std::to_string(1024 * 4 + 5)).status, 404);
+  EXPECT_EQ(both.ids(1, "cancelled").size(), 15U);
+}
+
+TEST(Outbox, WhileAnEntryCannotBeRelayedItsJobIsNotUnknown) {
+  TestDatabase a(0), b(0);
+  const OutboxDatabases both({a.url(), b.url()});
+  const auto node = both.node();
+  both.put_noop(*node);
+  Rest& rest = node->rest();
+  pqxx::connection holder(a.url());
+  pqxx::work held(holder);
+  const std::string key = outbox_key(5), other = outbox_key(6);
+  const auto id = both.number(0, create_statement(key, "'2040-01-01'"));
+  // The relay leaves out what is locked; the lookup does not.
+  const auto row = held.exec("SELECT FROM tocsin.outbox WHERE job_id = " + std::to_string(id) + " FOR UPDATE");
+  if (row.empty()) return;  // relayed already: the machine stood still
+  const Reply cancelled = rest.post("/v1/jobs/cancel", {{"biz_id", key}});
+  EXPECT_EQ(cancelled.status, 503) << cancelled.text;
+  EXPECT_NE(cancelled.text.find("on its way from the database a"), std::string::npos) << cancelled.text;
+  EXPECT_EQ(rest.get("/v1/jobs/" + std::to_string(id)).status, 503);
+  EXPECT_EQ(rest.get("/v1/jobs?biz_id=" + other).status, 200) << "it delays no other key";
+  held.commit();
+  EXPECT_EQ(rest.post("/v1/jobs/cancel", {{"biz_id", key}}).body["cancelled"], Json::array({std::to_string(id)}));
+}
+
 // A business that repeats its create in another database keeps the id that it was given there.
 TEST(Outbox, TheIdOfARepeatedCreateNamesTheJobToEveryVerb) {
   TestDatabase a(0), b(0), c(0);

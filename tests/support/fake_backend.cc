@@ -62,6 +62,14 @@ void FakeBackend::with(DatabaseId database_id, const std::function<void(Stores&)
   asked_ = before;
 }
 
+void FakeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) {
+  if (relay) relay();
+  for (const EntryQuery& query : queries)
+    if (in_outbox.contains(query.job_id) || keys_in_outbox.contains(query.biz_id))
+      return proceed(Error{ErrorCode::conflict, "The job is on its way", kInOutbox});
+  proceed(Unit{});
+}
+
 bool FakeBackend::post_bulk(std::function<void(BulkAccess&)> work) {
   if (is_full) return false;
   const std::vector<BulkDatabase> stores{{0, &bulks}};

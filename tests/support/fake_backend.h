@@ -40,6 +40,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::set<DatabaseId> full_at;              // the queue of this database refuses
   bool are_many_waiting = false;             // post_waiting() refuses
   std::function<void()> before_work;         // called while a request waits for its thread
+  std::function<void()> relay;               // called by after_outboxes(): entries become jobs
+  std::set<JobId> in_outbox;                 // jobs whose entries stay in their outbox
+  std::set<std::string> keys_in_outbox;      // the same for all jobs of these keys
   std::map<Shard, DatabaseId> moved;         // shards that live elsewhere by now
   std::size_t takes = SIZE_MAX;              // what post() takes until every queue refuses
   bool is_holding = false;                   // what is posted waits for run_held()
@@ -102,6 +105,7 @@ class FakeBackend final : public Backend, private FaultPoint {
     ++posted_reads;
     return post(database_id, std::move(work));
   }
+  void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) override;
   bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
     if (are_many_waiting) return false;
     ++posted_waiting;

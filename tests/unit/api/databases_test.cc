@@ -224,9 +224,11 @@ TEST_F(DatabasesApi, AJobThatMovesWhileARequestWaitsIsNotUnknown) {
   const struct {
     const char *method, *verb, *body;
     int status;
-  } requests[] = {{"GET", "", "", 200},         {"GET", "/explain", "", 200},
-                  {"POST", "/cancel", "", 200}, {"POST", "/run", "", 200},
-                  {"POST", "/retry", "", 409},  {"POST", "/reschedule", R"({"delay_ms":9})", 200}};
+  } requests[] = {{"GET", "", "", 200},
+                  {"POST", "/cancel", "", 200},
+                  {"POST", "/run", "", 200},
+                  {"POST", "/reschedule", R"({"delay_ms":9})", 200},
+                  {"POST", "/retry", "", 409}};
   for (const auto& [method, verb, body, status] : requests) {
     const std::string id = make_job(key_at(1)), path = "/v1/jobs/" + id + verb;
     backend.before_work = [&] { move(shard_of(std::stoll(id)), 1, 2); };
@@ -236,6 +238,9 @@ TEST_F(DatabasesApi, AJobThatMovesWhileARequestWaitsIsNotUnknown) {
     EXPECT_EQ(answer.retry_after, "1");
     EXPECT_EQ(call(method, path, body).status, status) << path;
   }
+  const std::string id = make_job(key_at(1));
+  backend.before_work = [&] { move(shard_of(std::stoll(id)), 1, 2); };
+  EXPECT_EQ(get("/v1/jobs/" + id + "/explain").status, 200) << "it looks again";
 }
 
 TEST_F(DatabasesApi, IdsThatMoveWhileTheirCancelWaitsAreLocked) {
@@ -274,6 +279,41 @@ TEST_P(MovingKeys, AreNotAnsweredAsKeysWithoutAJob) {
   EXPECT_EQ(answer.status, 503) << answer.text;
   EXPECT_EQ(answer.retry_after, "1");
   EXPECT_EQ(post("/v1/jobs/cancel", body).body.at("cancelled").size(), keys.size());
+}
+
+// A job of SQL that is relayed while the request waits for it.
+TEST_F(DatabasesApi, JobsThatComeOutOfAnOutboxAreFound) {
+  const std::string key = key_at(1);
+  std::string id;
+  const auto relay = [&] { backend.relay = [&] { backend.relay = {}, id = make_job(key); }; };
+  relay();
+  const Answer listed = get("/v1/jobs?status=pending&biz_id=" + key);
+  ASSERT_EQ(listed.body.at("items").size(), 1U);
+  EXPECT_EQ(listed.body.at("items")[0].at("job_id"), id);
+  const std::string next = std::to_string(std::stoll(id) + kMaxShards);  // which the next job will have
+  relay();
+  EXPECT_EQ(get("/v1/jobs/" + next + "/explain").status, 200);
+  EXPECT_EQ(id, next);
+  const std::string third = std::to_string(std::stoll(id) + kMaxShards);
+  relay();
+  EXPECT_EQ(post("/v1/jobs/cancel", cancel_of(third)).body.at("cancelled"), Json::array({third}));
+  EXPECT_EQ(id, third);
+}
+
+TEST_F(DatabasesApi, JobsThatStayInAnOutboxAreNotUnknown) {
+  const std::string key = key_at(1), id = make_job(key);
+  const std::string entry = std::to_string(std::stoll(id) + kMaxShards);
+  backend.in_outbox = {std::stoll(entry)};
+  backend.keys_in_outbox = {key};
+  for (const Answer& answer : {get("/v1/jobs?status=pending&biz_id=" + key), get("/v1/jobs/" + entry + "/explain")}) {
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_NE(answer.body.at("detail").dump().find("on its way"), std::string::npos) << answer.body;
+    EXPECT_EQ(answer.retry_after, "1");
+  }
+  const Answer cancelled = post("/v1/jobs/cancel", R"({"job_ids":[")" + entry + R"(",")" + id + "\"]}");
+  EXPECT_EQ(cancelled.body.at("cancelled"), Json::array({id}));
+  EXPECT_EQ(cancelled.body.at("locked"), Json::array({entry}));
+  EXPECT_EQ(cancelled.body.at("not_found"), Json::array());
 }
 
 TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledSaysThatMoreIsLeft) {

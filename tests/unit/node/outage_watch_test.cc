@@ -1,6 +1,10 @@
 #include "node/outage_watch.h"
 
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
 
 #include "postgres/session.h"
 #include "support/manual_clock.h"
@@ -75,6 +79,38 @@ TEST_F(OutageWatchTest, WantsOneCheckASecondAndNoneDuringAnOutage) {
   watch_.failed(kRefusedConnection);
   clock_.advance(seconds(2));
   EXPECT_FALSE(watch_.wants_check());
+}
+
+// What is logged while it lives, as it would be read: one line each.
+class LoggedLines {
+ public:
+  LoggedLines() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    auto logger = std::make_shared<spdlog::logger>("test", std::move(sink));
+    logger->set_pattern("%l %v");
+    spdlog::set_default_logger(std::move(logger));
+  }
+  ~LoggedLines() { spdlog::set_default_logger(before_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream text_;
+};
+
+TEST_F(OutageWatchTest, AnOutageHasOneLineAtItsBeginningAndOneAtItsEnd) {
+  const LoggedLines log;
+  watch_.answered();
+  for (int i = 0; i < 3; ++i) {
+    watch_.failed(kRefusedConnection);
+    clock_.advance(seconds(3));
+  }
+  watch_.answered();
+  clock_.advance(seconds(1));
+  watch_.answered();
+  EXPECT_EQ(log.text(),
+            "error database main (127.0.0.1): does not answer: connection refused. Its jobs wait for it\n"
+            "info database main (127.0.0.1): answers again, after 9 s\n");
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+// DatabaseEvents: passes events of one database on to the metrics and the reports, and has the database checked when a
+// call fails. Owned by Database.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "metrics/metrics.h"
+#include "node/outage_watch.h"
+#include "node/report_buffer.h"
+#include "ports/event.h"
+
+namespace tocsin {
+
+// Thread: any.
+class DatabaseEvents final : public EventSink {
+ public:
+  // `prefix`: put before the messages of failures. `check`: called after a failure that may be the beginning of an
+  // outage. REQUIRES: the references outlive it.
+  DatabaseEvents(Metrics& metrics, ReportBuffer& reports, OutageWatch& watch, std::string prefix,
+                 std::function<void()> check)
+      : metrics_(metrics), reports_(reports), watch_(watch), prefix_(std::move(prefix)), check_(std::move(check)) {}
+  void count(Counter what, std::int64_t n) override { metrics_.count(what, n); }
+  void started(TypeId type, Duration lateness) override {
+    metrics_.started(type, lateness);
+    reports_.started(type, lateness);
+  }
+  void ended(TypeId type, Ending ending, Duration took) override {
+    metrics_.ended(type, ending, took);
+    reports_.ended(type, ending, took);
+  }
+  void failed(std::string_view stage, const Error& error) override;
+  // The same without a check: housekeeping itself has failed.
+  void note_failure(std::string_view stage, const Error& error);
+
+ private:
+  Metrics& metrics_;
+  ReportBuffer& reports_;
+  OutageWatch& watch_;
+  const std::string prefix_;
+  const std::function<void()> check_;
+};
+
+}  // namespace tocsin
