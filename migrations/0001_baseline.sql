@@ -990,7 +990,7 @@ BEGIN
   ELSIF entry.job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % is on its way to another database', job_id
       USING ERRCODE = 'TC001', HINT = 'Change it there, or by REST on any node.';
-  ELSIF NOT tocsin.lives_here(shard_) THEN
+  ELSIF shard_ < tocsin.shard_count() AND NOT tocsin.lives_here(shard_) THEN
     PERFORM tocsin.refuse_shard(shard_);
   END IF;
   RETURN 'not found';

@@ -108,6 +108,13 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
   answer_cancelled(context, call, {.ids = asked}, replies, unnamed);
 }
 
+// Replies name the ids that were asked for: an outbox entry that stands for another job has an id of its own.
+Result<CancelReplies> cancel_asked(JobDesk& desk, const std::vector<JobId>& ids, LockWait wait) {
+  auto replies = desk.cancel(ids, wait);
+  for (std::size_t i = 0; replies && i < ids.size(); ++i) (*replies)[i].job_id = ids[i];
+  return replies;
+}
+
 // Of a database that has answered: jobs that it does not have, and whose shard has left it, become `locked`.
 void doubt_missing(const ApiContext& context, DatabaseId database_id, CancelReplies& replies) {
   for (CancelReply& each : replies)
@@ -158,14 +165,13 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
         };
         if (!passed || context.backend.unavailable_reason(database_id)) return unknown();
         const bool is_taken = context.backend.post(
-            database_id,
-            replying<CancelReplies>([missing](Stores& stores) { return stores.desk.cancel(missing, LockWait::none); },
-                                    [at, first, unknown, reply](Result<CancelReplies> again) {
-                                      if (!again && again.error().code == ErrorCode::in_doubt)
-                                        return reply(again.error());
-                                      if (!again) return unknown();
-                                      reply(merged(*first, at, std::move(*again)));
-                                    }));
+            database_id, replying<CancelReplies>(
+                             [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); },
+                             [at, first, unknown, reply](Result<CancelReplies> again) {
+                               if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
+                               if (!again) return unknown();
+                               reply(merged(*first, at, std::move(*again)));
+                             }));
         if (!is_taken) unknown();
       });
 }
@@ -181,14 +187,14 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
   if (locked.empty()) return reply(std::move(replies));
   const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
   const bool is_taken = context.backend.post_waiting(
-      database_id,
-      replying<CancelReplies>([locked](Stores& stores) { return stores.desk.cancel(locked, LockWait::some_seconds); },
-                              [&context, database_id, first, at, reply](Result<CancelReplies> rest) {
-                                if (!rest && rest.error().code == ErrorCode::in_doubt) return reply(rest.error());
-                                if (!rest) return reply(*first);
-                                doubt_missing(context, database_id, *rest);
-                                reply(merged(*first, at, std::move(*rest)));
-                              }));
+      database_id, replying<CancelReplies>(
+                       [locked](Stores& stores) { return cancel_asked(stores.desk, locked, LockWait::some_seconds); },
+                       [&context, database_id, first, at, reply](Result<CancelReplies> rest) {
+                         if (!rest && rest.error().code == ErrorCode::in_doubt) return reply(rest.error());
+                         if (!rest) return reply(*first);
+                         doubt_missing(context, database_id, *rest);
+                         reply(merged(*first, at, std::move(*rest)));
+                       }));
   if (!is_taken) reply(*first);
 }
 
@@ -212,7 +218,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
     return context.backend.post(
         database_id,
         replying<CancelReplies>(
-            [known](Stores& stores) { return stores.desk.cancel(known.at(stores.database_id), LockWait::none); },
+            [known](Stores& stores) { return cancel_asked(stores.desk, known.at(stores.database_id), LockWait::none); },
             [&context, database_id, reply](Result<CancelReplies> replies) {
               cancel_missing(context, database_id, std::move(replies),
                              [&context, database_id, reply](Result<CancelReplies> found) {

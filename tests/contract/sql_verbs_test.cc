@@ -197,6 +197,7 @@ TEST_F(SqlVerbs, WhatLivesInAnotherDatabaseIsRefusedOrWaitsInTheOutbox) {
   EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('o')"), "TC001");
   EXPECT_EQ(state_of("SELECT tocsin.reschedule_job(" + std::to_string(1024 * 777 + shard) + ", '2041-01-01')"),
             "TC001");
+  EXPECT_EQ(reschedule(9223372036854775807, "'2041-01-01'"), "not found") << "of no shard at all";
   static_cast<void>(job);
   const auto entry = create("o");  // goes to the outbox
   ASSERT_EQ(database.number("SELECT count(*) FROM tocsin.outbox WHERE job_id = " + std::to_string(entry)), 1);
