@@ -40,7 +40,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::set<DatabaseId> full_at;              // the queue of this database refuses
   bool are_many_waiting = false;             // post_waiting() refuses
   std::function<void()> before_work;         // called while a request waits for its thread
-  std::function<void()> relay;               // called by after_outboxes(): entries become jobs
+  std::function<void()> relay;               // called by the next after_outboxes(): entries become jobs
   std::set<JobId> in_outbox;                 // jobs whose entries stay in their outbox
   std::set<std::string> keys_in_outbox;      // the same for all jobs of these keys
   std::map<Shard, DatabaseId> moved;         // shards that live elsewhere by now
