@@ -220,10 +220,10 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
         replying<CancelReplies>(
             [known](Stores& stores) { return cancel_asked(stores.desk, known.at(stores.database_id), LockWait::none); },
             [&context, database_id, reply](Result<CancelReplies> replies) {
-              cancel_missing(context, database_id, std::move(replies),
-                             [&context, database_id, reply](Result<CancelReplies> found) {
-                               cancel_locked(context, database_id, std::move(found), reply);
-                             });
+              cancel_locked(context, database_id, std::move(replies),
+                            [&context, database_id, reply](Result<CancelReplies> waited) {
+                              cancel_missing(context, database_id, std::move(waited), reply);
+                            });
             }));
   };
   gather<CancelReplies>(context, call, databases_of(known), ask,
