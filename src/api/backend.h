@@ -102,10 +102,11 @@ class Backend {
   virtual bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) = 0;
   virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
 
-  // With several databases: calls `proceed` once no database that answers has an entry of these jobs or keys in its
-  // outbox, so that a request sees what SQL callers committed before it (ADR 0022); at once with a single database.
-  // Error conflict, field kInOutbox: an entry still waits after 2 s. A database that does not answer is not asked. The
-  // calls above do this by themselves. Calls `proceed` once, on any thread.
+  // With several databases: calls `proceed` once no outbox has an entry of these jobs or keys, so that a request sees
+  // what SQL callers committed before it (ADR 0022); at once, on the caller's thread, with a single database. Databases
+  // that are known not to answer are not asked. Error conflict, field kInOutbox: an entry still waits after 2 s;
+  // unavailable: a lookup failed, or too many wait. Call it before any request about a key. Requests about a job look
+  // by themselves when its database does not have it. Calls `proceed` once, on any thread; it must not throw.
   virtual void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) = 0;
 
   // What consumers report of leases of one database: `done` gets a reply per lease, in order. Return value: as of

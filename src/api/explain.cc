@@ -147,13 +147,13 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   return text;
 }
 
-// `is_in_no_outbox`: the outboxes were looked at before.
-void explain(ApiContext& context, const CallPtr& call, JobId id, bool is_in_no_outbox) {
-  context.read_database(call, context.database_of(id), [&context, call, id, is_in_no_outbox](Stores& stores) {
+// `may_look_again`: a job that its database does not have is looked for once more, after the outboxes.
+void explain(ApiContext& context, const CallPtr& call, JobId id, bool may_look_again) {
+  context.read_database(call, context.database_of(id), [&context, call, id, may_look_again](Stores& stores) {
     const auto job = stores.reports.find(id);
     if (!job) return call->refuse(context.problem_of(job.error(), stores.database_id));
-    if (!*job && !is_in_no_outbox)
-      return context.after_outboxes(call, {{id, ""}}, [&context, call, id] { explain(context, call, id, true); });
+    if (!*job && may_look_again)
+      return context.after_outboxes(call, {{id, ""}}, [&context, call, id] { explain(context, call, id, false); });
     if (!*job) return call->refuse(context.missing_job(id, stores.database_id));
     context.with_catalog(call, {&**job, 1}, [&context, call, job = **job](const TypeCatalog& catalog) {
       call->reply(200, explain_text(context.backend, job, catalog));
@@ -163,7 +163,7 @@ void explain(ApiContext& context, const CallPtr& call, JobId id, bool is_in_no_o
 
 void explain(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
-  if (id != 0) explain(context, call, id, context.backend.database_ids().size() == 1);
+  if (id != 0) explain(context, call, id, true);
 }
 
 }  // namespace

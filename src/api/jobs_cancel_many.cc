@@ -145,37 +145,6 @@ CancelReplies merged(CancelReplies replies, const std::vector<std::size_t>& at, 
   return replies;
 }
 
-// Passes the replies of a database on. Before that, jobs that it does not have are looked for again, after the
-// outboxes: `locked` while one waits there.
-void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
-                    const TakeReplies& reply) {
-  if (!replies || context.backend.database_ids().size() == 1) return reply(std::move(replies));
-  const auto at = indices_of(CancelReply::Kind::not_found, *replies);
-  if (at.empty()) return reply(std::move(replies));
-  const std::vector<JobId> missing = jobs_at(at, *replies);
-  std::vector<EntryQuery> queries;
-  for (const JobId id : missing) queries.push_back({id, ""});
-  const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
-  context.backend.after_outboxes(
-      std::move(queries), [&context, database_id, missing, at, first, reply](const Status& passed) {
-        const auto unknown = [at, first, reply] {
-          CancelReplies all = *first;
-          for (const std::size_t i : at) all[i].kind = CancelReply::Kind::locked;
-          reply(std::move(all));
-        };
-        if (!passed || context.backend.unavailable_reason(database_id)) return unknown();
-        const bool is_taken = context.backend.post(
-            database_id, replying<CancelReplies>(
-                             [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); },
-                             [at, first, unknown, reply](Result<CancelReplies> again) {
-                               if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
-                               if (!again) return unknown();
-                               reply(merged(*first, at, std::move(*again)));
-                             }));
-        if (!is_taken) unknown();
-      });
-}
-
 // Passes the replies of a database on. Before that, jobs that other transactions hold locked are cancelled by threads
 // that may wait for them; when too many requests wait there already, they stay `locked`.
 void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
@@ -196,6 +165,37 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
                          reply(merged(*first, at, std::move(*rest)));
                        }));
   if (!is_taken) reply(*first);
+}
+
+// Passes the replies of a database on. Before that, jobs that it does not have are looked for again, after the
+// outboxes: `locked` while one waits there, or is locked or moving at that moment.
+void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
+                    const TakeReplies& reply) {
+  if (!replies || context.backend.database_ids().size() == 1) return reply(std::move(replies));
+  const auto at = indices_of(CancelReply::Kind::not_found, *replies);
+  if (at.empty()) return reply(std::move(replies));
+  const std::vector<JobId> missing = jobs_at(at, *replies);
+  std::vector<EntryQuery> queries;
+  for (const JobId id : missing) queries.push_back({id, ""});
+  const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
+  const auto answer_locked = [at, first, reply] {
+    CancelReplies all = *first;
+    for (const std::size_t i : at) all[i].kind = CancelReply::Kind::locked;
+    reply(std::move(all));
+  };
+  const auto take = [&context, database_id, at, first, answer_locked, reply](Result<CancelReplies> again) {
+    if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
+    if (!again) return answer_locked();
+    doubt_missing(context, database_id, *again);
+    reply(merged(*first, at, std::move(*again)));
+  };
+  const auto cancel_again = [&context, database_id, missing, answer_locked, take](const Status& passed) {
+    if (!passed || context.backend.unavailable_reason(database_id)) return answer_locked();
+    const auto work = replying<CancelReplies>(
+        [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); }, take);
+    if (!context.backend.post(database_id, work)) answer_locked();
+  };
+  context.backend.after_outboxes(std::move(queries), cancel_again);
 }
 
 // `texts`: ids as they were given. One that is given twice is answered once.
@@ -311,10 +311,12 @@ void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz
 
 void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
                 const std::optional<std::string>& biz_type) {
-  if (!biz_type) return cancel_key(context, call, biz_id, std::optional<TypeId>());
-  context.with_any_type(call, *biz_type, "biz_type", [&context, call, biz_id](const BizType& type) {
-    cancel_key(context, call, biz_id, std::optional(type.type_id));
-  });
+  const auto cancel = [&context, call, biz_id](std::optional<TypeId> type) {
+    context.after_outboxes(call, {{0, biz_id}},
+                           [&context, call, biz_id, type] { cancel_key(context, call, biz_id, type); });
+  };
+  if (!biz_type) return cancel({});
+  context.with_any_type(call, *biz_type, "biz_type", [cancel](const BizType& type) { cancel(type.type_id); });
 }
 
 void cancel_many(ApiContext& context, const CallPtr& call) {

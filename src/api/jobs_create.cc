@@ -72,21 +72,31 @@ void answer_create(const ApiContext& context, const CallPtr& call, const NewJob&
   call->reply(is_new ? 201 : 200, job_text(reply.existing ? *reply.existing : created_job(job, reply), *catalog));
 }
 
+void create_at_once(const ApiContext& context, const CallPtr& call, const NewJob& job) {
+  const bool is_taken = context.backend.create(job, [&context, call, job](Result<CreateReply> result) {
+    guarded(call, [&] { answer_create(context, call, job, result); });
+  });
+  if (!is_taken) ApiContext::too_busy(call);
+}
+
+// A job of SQL with the same idempotency key may be on its way.
+void create_whole(const ApiContext& context, const CallPtr& call, const NewJob& job) {
+  if (!job.idempotency_key) return create_at_once(context, call, job);
+  context.after_outboxes(call, {{0, job.biz_id}}, [&context, call, job] { create_at_once(context, call, job); });
+}
+
 void create(ApiContext& context, const CallPtr& call) {
   JsonDocument document(call->request.body, "attribute");
   JsonObject in = document.root();
   JobRequest request = read_job(in, context.backend.now(), context.max_attribute_bytes);
   if (document.problem()) return call->refuse(*document.problem());
   take_traceparent(call, request.job);
-  context.with_type(
-      call, request.biz_type, "biz_type", [&context, call, job = std::move(request.job)](const BizType& type) {
-        NewJob whole = job;
-        complete(whole, type);
-        const bool is_taken = context.backend.create(whole, [&context, call, whole](Result<CreateReply> result) {
-          guarded(call, [&] { answer_create(context, call, whole, result); });
-        });
-        if (!is_taken) ApiContext::too_busy(call);
-      });
+  context.with_type(call, request.biz_type, "biz_type",
+                    [&context, call, job = std::move(request.job)](const BizType& type) {
+                      NewJob whole = job;
+                      complete(whole, type);
+                      create_whole(context, call, whole);
+                    });
 }
 
 // A batch being created: the request, and of every item its mistake or its job.
@@ -333,7 +343,7 @@ std::function<void(Stores&)> creating_soon(ApiContext& context, const std::share
 }
 
 // `here`: the stores of the database whose thread this is; null on any other thread.
-void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
+void create_parts(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
                   Stores* here) {
   if (const auto problem = batch->first_problem(); problem && !is_partial) return call->refuse(*problem);
   if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
@@ -350,6 +360,19 @@ void create_known(ApiContext& context, const CallPtr& call, const std::shared_pt
     BatchAnswer(context, *batch, *parts, is_partial).answer(call, answers);
   };
   gather<Replies>(context, call, databases_of(*parts), ask, done);
+}
+
+// create_parts(), after jobs of SQL with the same idempotency keys that may be on their way.
+void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
+                  Stores* here) {
+  std::vector<EntryQuery> queries;
+  if (context.backend.database_ids().size() > 1)
+    for (const NewJob& job : batch->jobs)
+      if (job.idempotency_key) queries.push_back({0, job.biz_id});
+  if (queries.empty()) return create_parts(context, call, batch, is_partial, here);
+  context.after_outboxes(call, std::move(queries), [&context, call, batch, is_partial] {
+    create_parts(context, call, batch, is_partial, nullptr);
+  });
 }
 
 void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {

@@ -170,10 +170,10 @@ void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter,
 }
 
 void list(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
-  if (is_of_key_alone(filter)) return list_key(context, call, filter, position);
   if (!filter.biz_id) return list_all(context, call, filter, position);
-  context.after_outboxes(call, {{0, *filter.biz_id}},
-                         [&context, call, filter, position] { list_all(context, call, filter, position); });
+  context.after_outboxes(call, {{0, *filter.biz_id}}, [&context, call, filter, position] {
+    is_of_key_alone(filter) ? list_key(context, call, filter, position) : list_all(context, call, filter, position);
+  });
 }
 
 void list(ApiContext& context, const CallPtr& call) {

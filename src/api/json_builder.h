@@ -1,6 +1,6 @@
 // build_json(): parses a request body for JsonDocument (json.h). It fills a value of nlohmann/json, but parses with
-// Boost.JSON. That parser goes on after a number out of range, so that the mistake names its field and spares the other
-// items of a batch; nlohmann's own stops there. It also takes half the time: 1.2 of 2.4 us per job of a batch.
+// Boost.JSON. That parser continues after a number out of range, so that the error names its field and the other items
+// of a batch are read; nlohmann's own stops there. It also takes half the time: 1.2 of 2.4 us per job of a batch.
 #pragma once
 
 #include <cstddef>

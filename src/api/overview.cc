@@ -223,12 +223,12 @@ std::vector<json> Overview::reasons() const {
           name + " is dying: of the last 15 minutes' " + std::to_string(type.dead + type.done) + " ends of its jobs, " +
               std::to_string(type.dead) + " were deaths.",
           type.drops_late() ? "Most of them were found later than drop_older_than_ms allows: see why, then retry them."
-                            : "See the reasons under dead letters; mend its handler, then retry them.");
+                            : "See the reasons under dead letters; repair its handler, then retry them.");
     else if (type.is_failing())
       add("failing",
           name + " is failing: " + std::to_string(type.retried) + " attempts of the last 15 minutes failed, " +
               std::to_string(type.done) + " jobs were done.",
-          "See the errors of its jobs that have attempts; mend its handler, or pause it until it is mended.");
+          "See the errors of its jobs that have attempts; repair its handler, or pause it until then.");
     if (type.is_behind())
       add("behind",
           name + " is behind: its oldest due job has waited for " +

@@ -9,13 +9,15 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kMostRequests = 20'000;
-constexpr auto kLookAgain = std::chrono::milliseconds(20);
+constexpr std::size_t kLookupBatch = 1'000;  // queries in a statement
+constexpr auto kRound = std::chrono::milliseconds(20);
 constexpr Duration kAnswerWithin = std::chrono::seconds(2);
 
-class OwnSession final : public OutboxLookup {
+class SessionOutboxLookup final : public OutboxLookup {
  public:
-  explicit OwnSession(SessionConfig config) : session_(std::move(config)) { session_.answer_within(kAnswerWithin); }
+  explicit SessionOutboxLookup(SessionConfig config) : session_(std::move(config)) {
+    session_.answer_within(kAnswerWithin);
+  }
   Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override {
     return lookup_.are_waiting(queries);
   }
@@ -30,12 +32,11 @@ class OwnSession final : public OutboxLookup {
 
 std::unique_ptr<OutboxLookup> outbox_lookup(SessionConfig session) {
   session.application = "tocsin outbox lookup";
-  return std::make_unique<OwnSession>(std::move(session));
+  return std::make_unique<SessionOutboxLookup>(std::move(session));
 }
 
-OutboxWaiter::OutboxWaiter(std::unique_ptr<OutboxLookup> lookup, const Clock& clock,
-                           std::function<void(const Error&)> failed)
-    : lookup_(std::move(lookup)), clock_(clock), failed_(std::move(failed)) {}
+OutboxWaiter::OutboxWaiter(std::unique_ptr<OutboxLookup> lookup, const Clock& clock, Hooks hooks)
+    : lookup_(std::move(lookup)), clock_(clock), hooks_(std::move(hooks)) {}
 
 void OutboxWaiter::start() {
   worker_.start("outbox waiter", [this] { run(); });
@@ -44,35 +45,44 @@ void OutboxWaiter::start() {
 void OutboxWaiter::stop() { worker_.stop(); }
 
 bool OutboxWaiter::push(std::vector<EntryQuery> queries, Done done) {
+  const std::size_t size = queries.size();
   {
     MutexLock lock(mutex_);
-    if (worker_.is_stopping() || new_.size() >= kMostRequests) return false;
-    new_.push_back({std::move(queries), std::move(done), clock_.now() + kPatience});
+    if (worker_.is_stopping() || waiting_ + size > kMostQueries) return false;
+    waiting_ += size;
+    new_.push_back({std::move(queries), size, std::move(done), clock_.now() + kPatience});
   }
   worker_.wake();
   return true;
 }
 
 void OutboxWaiter::run() {
-  while (held_.empty() ? worker_.wait() : worker_.wait_for(kLookAgain)) step();
+  while (held_.empty() ? worker_.wait() : worker_.wait_for(kRound)) step();
   step(/*is_last=*/true);
 }
 
 void OutboxWaiter::step(bool is_last) {
+  const MonoTime now = clock_.now();
+  const bool is_round = now >= next_round_;
+  if (is_round) {
+    held_ = look(std::move(held_));
+    next_round_ = now + kRound;
+  }
   std::vector<Request> fresh;
   {
     MutexLock lock(mutex_);
     fresh.swap(new_);
   }
-  std::vector<Request> found = look(std::move(fresh));
-  if (!found.empty())
-    if (auto announced = lookup_->announce(); !announced) failed_(announced.error());
-  held_ = look(std::move(held_));
-  std::ranges::move(found, std::back_inserter(held_));
-  const MonoTime now = clock_.now();
-  const auto expired =
-      std::partition(held_.begin(), held_.end(), [&](const Request& each) { return each.until > now && !is_last; });
-  for (auto each = expired; each != held_.end(); ++each) each->done(true);
+  fresh = look(std::move(fresh));
+  is_new_ = is_new_ || !fresh.empty();
+  std::ranges::move(fresh, std::back_inserter(held_));
+  if (is_new_ && is_round) {
+    is_new_ = false;
+    if (auto announced = lookup_->announce(); !announced) hooks_.failed(announced.error());
+  }
+  const auto expired = std::partition(held_.begin(), held_.end(),
+                                      [&](const Request& each) { return each.until > clock_.now() && !is_last; });
+  for (auto each = expired; each != held_.end(); ++each) answer(*each, Answer::waits);
   held_.erase(expired, held_.end());
 }
 
@@ -80,22 +90,47 @@ std::vector<OutboxWaiter::Request> OutboxWaiter::look(std::vector<Request> reque
   if (requests.empty()) return {};
   std::vector<EntryQuery> queries;
   for (const Request& each : requests) std::ranges::copy(each.queries, std::back_inserter(queries));
-  const auto waiting = lookup_->are_waiting(queries);
-  if (!waiting) failed_(waiting.error());
+  const auto waiting = look_up(queries);
+  if (!waiting) {
+    const Answer what = hooks_.is_answering() ? Answer::unknown : Answer::gone;
+    for (Request& each : requests) answer(each, what);
+    return {};
+  }
   std::vector<Request> rest;
   std::size_t next = 0;
   for (Request& each : requests) {
     std::vector<EntryQuery> left;
     for (EntryQuery& query : each.queries)
-      if (waiting && (*waiting)[next++]) left.push_back(std::move(query));
-    if (left.empty()) {
-      each.done(false);
-      continue;
-    }
+      if ((*waiting)[next++]) left.push_back(std::move(query));
     each.queries = std::move(left);
-    rest.push_back(std::move(each));
+    if (each.queries.empty())
+      answer(each, Answer::gone);
+    else
+      rest.push_back(std::move(each));
   }
   return rest;
+}
+
+Result<std::vector<bool>> OutboxWaiter::look_up(const std::vector<EntryQuery>& queries) {
+  if (!hooks_.is_answering()) return Error{ErrorCode::unavailable, "it does not answer", ""};
+  std::vector<bool> all;
+  for (std::size_t i = 0; i < queries.size(); i += kLookupBatch) {
+    const auto part = lookup_->are_waiting(std::span(queries).subspan(i, std::min(kLookupBatch, queries.size() - i)));
+    if (!part) {
+      hooks_.failed(part.error());
+      return part.error();
+    }
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  return all;
+}
+
+void OutboxWaiter::answer(Request& request, Answer answer) {
+  {
+    MutexLock lock(mutex_);
+    waiting_ -= request.size;
+  }
+  request.done(answer);
 }
 
 }  // namespace tocsin

@@ -1,9 +1,10 @@
 // OutboxWaiter: lets requests wait until the outbox of one database has no entry of the jobs that they are about (ADR
 // 0022). A SQL caller that has committed a job here, for a shard of another database, expects that a request finds it;
-// until a node has relayed the entry, neither database has the job. Requests that wait at the same time share a
-// statement. An entry that is found is announced to all nodes, and looked for again every 20 ms.
+// until a node has relayed the entry, neither database has the job. Requests that arrive together share a statement.
+// An entry that is found is announced to the relays of all nodes, and looked for again every 20 ms.
 //
-// Each database of a node with several has one, with a thread and a session.
+// Each database of a node with several has one, with a thread and a session: waiting requests would block the threads
+// of a WorkPool.
 #pragma once
 
 #include <functional>
@@ -24,39 +25,57 @@ std::unique_ptr<OutboxLookup> outbox_lookup(SessionConfig session);
 class OutboxWaiter {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(2);
-  // False: no entry waits, or the database does not answer. True: an entry still waits after kPatience, or at the stop.
-  using Done = std::function<void(bool is_waiting)>;
+  // More queries than this do not wait.
+  static constexpr std::size_t kMostQueries = 100'000;
+  enum class Answer {
+    gone,     // no entry waits, or the database is known not to answer
+    waits,    // an entry still waits after kPatience, or at the stop
+    unknown,  // the lookup failed although the database is believed to answer
+  };
+  using Done = std::function<void(Answer)>;
 
-  // `failed`: called with each Error of the database, on the waiter's thread.
-  OutboxWaiter(std::unique_ptr<OutboxLookup> lookup, const Clock& clock, std::function<void(const Error&)> failed);
+  // Called on the waiter's thread; must not block.
+  struct Hooks {
+    std::function<bool()> is_answering;        // false: the database is known not to answer, and is not asked
+    std::function<void(const Error&)> failed;  // an Error of the database
+  };
+  OutboxWaiter(std::unique_ptr<OutboxLookup> lookup, const Clock& clock, Hooks hooks);
   ~OutboxWaiter() { stop(); }
 
   void start();
-  // `done` is called once, on the waiter's thread; must not block or throw. False: 20,000 requests wait already, or it
-  // has stopped; `done` will not be called.
+  // `done` is called once, on the waiter's thread; must not block or throw. False: too many wait, or it has stopped;
+  // `done` will not be called.
   bool push(std::vector<EntryQuery> queries, Done done);
   void stop();  // answers all that wait. May be called again
 
-  // One look for all that wait, for tests. `is_last`: answers all. REQUIRES: not started.
+  // One round of the thread, for tests. `is_last`: answers all. REQUIRES: not started.
   void step(bool is_last = false);
 
  private:
   struct Request {
     std::vector<EntryQuery> queries;  // those whose entries may still wait
+    std::size_t size;                 // how many there were at first
     Done done;
     MonoTime until;
   };
 
   void run();
-  // Answers those whose entries have gone, and returns the others.
+  // Answers the requests whose entries are gone, and all if the database does not answer; returns the others.
   std::vector<Request> look(std::vector<Request> requests);
+  Result<std::vector<bool>> look_up(const std::vector<EntryQuery>& queries);
+  void answer(Request& request, Answer answer);
 
   const std::unique_ptr<OutboxLookup> lookup_;
   const Clock& clock_;
-  const std::function<void(const Error&)> failed_;
-  std::vector<Request> held_;  // their entries were there at the last look
+  const Hooks hooks_;
+  // Of the thread: requests whose entries were there at the last look, whether one was found since the last
+  // announcement, and the time of the next look and announcement.
+  std::vector<Request> held_;
+  bool is_new_ = false;
+  MonoTime next_round_{};
   Mutex mutex_;
   std::vector<Request> new_ TOCSIN_GUARDED_BY(mutex_);
+  std::size_t waiting_ TOCSIN_GUARDED_BY(mutex_) = 0;  // queries of all requests that are not answered
   WorkerThread worker_;
 };
 

@@ -122,7 +122,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {
   if (config_.is_alone) return;
   outbox_waiter_.emplace(outbox_lookup(config_.session), clock,
-                         [this](const Error& error) { events_.failed("outbox", error); });
+                         OutboxWaiter::Hooks{[this] { return is_answering(); },
+                                             [this](const Error& error) { events_.failed("outbox lookup", error); }});
   outbox_waiter_->start();
 }
 
@@ -153,7 +154,6 @@ void Database::stop() {
   lock_waiters_.stop();  // after the pool, which posts to it
   reads_.stop();
   readers_.stop();
-  if (outbox_waiter_) outbox_waiter_->stop();
   hints_.stop();
 }
 
@@ -259,7 +259,7 @@ bool Database::change(ChangeItem item, bool is_retry) {
 void Database::hint(const Candidate& job) {
   const auto now = shared().db_clock.at_least(clock_.now());
   if (now && job.fire_at >= *now + shared().config.hint_window()) return;
-  // After the lease another node may own the shard, and this node, too, if its engine goes on without one.
+  // After the lease another node may own the shard, and this node, too, if its engine continues without one.
   const MonoTime at = clock_.now();
   const bool is_mine = engine_.owns(shard_of(job.job_id));
   if (is_mine && !shared().membership.is_stopped(at)) engine_.engine().hint(job);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "api/backend.h"
+#include "base/assert.h"
 #include "base/mutex.h"
 #include "metrics/metrics.h"
 #include "multidb/outbox_waiter.h"
@@ -108,7 +109,13 @@ class Database {
   bool write_lease(LeaseItem item) { return leases_.push(std::move(item)); }
   // As OutboxWaiter::push(). REQUIRES: not the only database of the node.
   bool await_outbox(std::vector<EntryQuery> queries, OutboxWaiter::Done done) {
+    TOCSIN_ASSERT(outbox_waiter_);
     return outbox_waiter_->push(std::move(queries), std::move(done));
+  }
+  // Answers what waits for the outbox. Call for all databases before stop() of the first: requests that waited are sent
+  // to another database then.
+  void stop_outbox_waiter() {
+    if (outbox_waiter_) outbox_waiter_->stop();
   }
   // Runs `work` on a database thread; false: the queue is full. post: writes and short reads; post_read: slow reads,
   // two at a time, at most 5 s per statement; post_waiting: writes that wait for locks of other transactions, four at a

@@ -23,6 +23,11 @@ Error in_outbox(const std::string& database) {
           kInOutbox};
 }
 
+Error unknown_outbox(const std::string& database) {
+  return {ErrorCode::conflict, "The database " + database + " did not tell whether the job is on its way from it",
+          kInOutbox};
+}
+
 }  // namespace
 
 NodeBackend::NodeBackend(std::string node_name, int shards, const NodeParts& parts)
@@ -92,7 +97,7 @@ void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<
     Status result TOCSIN_GUARDED_BY(mutex) = Unit{};
   };
   std::vector<Database*> asked;
-  if (retry_queue_)
+  if (has_several_databases())
     for (const auto& database : map_.all())
       if (database->is_answering()) asked.push_back(database.get());
   if (asked.empty()) return proceed(Unit{});
@@ -101,7 +106,7 @@ void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<
     MutexLock lock(state->mutex);
     state->left = asked.size();
   }
-  const auto note = [state, proceed = std::move(proceed)](Status one) {
+  const auto count_down = [state, proceed = std::move(proceed)](Status one) {
     Status result = Unit{};
     {
       MutexLock lock(state->mutex);
@@ -112,17 +117,19 @@ void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<
     proceed(result);
   };
   for (Database* database : asked) {
-    const auto looked = [note, name = database->name()](bool is_waiting) {
-      note(is_waiting ? Status(in_outbox(name)) : Status(Unit{}));
+    const auto take = [count_down, database](OutboxWaiter::Answer answer) {
+      count_down(answer == OutboxWaiter::Answer::gone    ? Status(Unit{})
+                 : answer == OutboxWaiter::Answer::waits ? Status(in_outbox(database->name()))
+                                                         : Status(unknown_outbox(database->name())));
     };
-    if (!database->await_outbox(queries, looked)) note(too_many_requests());
+    if (!database->await_outbox(queries, take)) count_down(too_many_requests());
   }
 }
 
 template <class Reply>
-bool NodeBackend::find(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
-                       std::function<void(Result<Reply>)> done) {
-  if (!retry_queue_) return send(std::move(done));
+bool NodeBackend::send_and_look_again(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
+                                      std::function<void(Result<Reply>)> done) {
+  if (!has_several_databases()) return send(std::move(done));
   return send([this, job, send, done = std::move(done)](Result<Reply> reply) {
     if (!is_missing(reply)) return done(std::move(reply));
     after_outboxes({{job, ""}}, [send, done](const Status& passed) {
@@ -132,36 +139,23 @@ bool NodeBackend::find(JobId job, std::function<bool(std::function<void(Result<R
   });
 }
 
-template <class Reply>
-bool NodeBackend::find_key(const std::string& biz_id, std::function<bool(std::function<void(Result<Reply>)>)> send,
-                           std::function<void(Result<Reply>)> done) {
-  if (!retry_queue_) return send(std::move(done));
-  after_outboxes({{0, biz_id}}, [send = std::move(send), done = std::move(done)](const Status& passed) {
-    if (!passed) return done(passed.error());
-    if (!send(done)) done(too_many_requests());
-  });
-  return true;
-}
-
 bool NodeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
   const auto send = [this, job](std::function<void(Result<CancelReply>)> reply) {
     return post_change<JobId, CancelReply>(shard_of(job), job, std::move(reply));
   };
-  return find<CancelReply>(job, send, std::move(done));
+  return send_and_look_again<CancelReply>(job, send, std::move(done));
 }
 
 bool NodeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) {
-  const auto send = [this, key](std::function<void(Result<KeyCancelReply>)> reply) {
-    return post_change<KeyCancel, KeyCancelReply>(shard_of(key.biz_id, shards_), key, std::move(reply));
-  };
-  return find_key<KeyCancelReply>(key.biz_id, send, std::move(done));
+  const Shard shard = shard_of(key.biz_id, shards_);
+  return post_change<KeyCancel, KeyCancelReply>(shard, std::move(key), std::move(done));
 }
 
 bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeReply>)> done) {
   const auto send = [this, wanted](std::function<void(Result<ChangeReply>)> reply) {
     return post_change<PendingChange, ChangeReply>(shard_of(wanted.job), wanted, std::move(reply));
   };
-  return find<ChangeReply>(wanted.job, send, std::move(done));
+  return send_and_look_again<ChangeReply>(wanted.job, send, std::move(done));
 }
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
@@ -170,7 +164,7 @@ bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done
     if (const auto why = map_.unavailable_reason(database_id)) return reply(*why), true;
     return map_.at(database_id)->change({RetryAsked{job, std::move(reply)}}, false);
   };
-  return find<ChangeReply>(job, send, std::move(done));
+  return send_and_look_again<ChangeReply>(job, send, std::move(done));
 }
 
 template <class Request, class Reply>
@@ -184,14 +178,12 @@ bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)>
   const auto send = [this, job](std::function<void(Result<std::optional<Job>>)> reply) {
     return post_lookup<JobId, std::optional<Job>>(shard_of(job), job, std::move(reply));
   };
-  return find<std::optional<Job>>(job, send, std::move(done));
+  return send_and_look_again<std::optional<Job>>(job, send, std::move(done));
 }
 
 bool NodeBackend::list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) {
-  const auto send = [this, query](std::function<void(Result<KeyList>)> reply) {
-    return post_lookup<KeyQuery, KeyList>(shard_of(query.biz_id, shards_), query, std::move(reply));
-  };
-  return find_key<KeyList>(query.biz_id, send, std::move(done));
+  const Shard shard = shard_of(query.biz_id, shards_);
+  return post_lookup<KeyQuery, KeyList>(shard, std::move(query), std::move(done));
 }
 
 bool NodeBackend::lease(LeaseCall call) {

@@ -124,12 +124,9 @@ class NodeBackend final : public Backend {
   bool post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done);
   // Sends a request about the job by `send`, and again after_outboxes() when the answer is that there is no such job.
   template <class Reply>
-  bool find(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
-            std::function<void(Result<Reply>)> done);
-  // Sends a request about the key by `send`, after_outboxes().
-  template <class Reply>
-  bool find_key(const std::string& biz_id, std::function<bool(std::function<void(Result<Reply>)>)> send,
-                std::function<void(Result<Reply>)> done);
+  bool send_and_look_again(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
+                           std::function<void(Result<Reply>)> done);
+  bool has_several_databases() const { return retry_queue_.has_value(); }
   // Queues another attempt in about 20 ms, and has the shard map read again. False: `until` has passed, or the queue is
   // full.
   bool queue_retry(MonoTime until, std::function<void()> attempt);

@@ -40,11 +40,11 @@ struct EngineConfig {
   std::size_t max_running = 4096;     // claimed jobs of this engine, of all types; not BizType::max_running
   std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
   std::shared_ptr<FlowControl> flow;  // shared by the engines of a node; null: one of its own
-  // False: scanning and claiming go on without the membership lease. For databases other than the control database: if
-  // this node alone cannot reach that one, other nodes scan its shards too, and the claims decide.
+  // False: scanning and claiming continue without the membership lease. For databases other than the control database:
+  // if only this node cannot reach that one, other nodes scan its shards too, and the claims decide.
   bool stops_without_lease = true;
   // Called with a job that this node has made due again in a shard that another node may own, to hint it to that node
-  // (and to this engine, if it goes on without the lease). Empty: the owner's scan finds it.
+  // (and to this engine, if it continues without the lease). Empty: the owner's scan finds it.
   std::function<void(const Candidate&)> tell_owner;
 
   // Jobs due within this are hinted: a second more than the lookahead, because a hint may reach further than the last

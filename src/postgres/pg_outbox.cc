@@ -101,7 +101,8 @@ Result<std::vector<bool>> PgOutboxLookup::are_waiting(std::span<const EntryQuery
 }
 
 Status PgOutboxLookup::announce() {
-  return session_.write([](pqxx::nontransaction& tx) { tx.exec0("NOTIFY tocsin_outbox"); });
+  // Not as a write: it may be repeated, and must never leave the session in doubt.
+  return session_.read([](pqxx::nontransaction& tx) { tx.exec0("NOTIFY tocsin_outbox"); });
 }
 
 Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime valid_until,

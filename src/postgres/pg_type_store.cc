@@ -206,7 +206,7 @@ Result<TypeStore::RemoveReply> PgTypeStore::finish_removal(const Removal& remova
 }
 
 void PgTypeStore::give_up(const Removal& removal) {
-  // If this fails, creates go on locking the row until the next removal ends.
+  // If this fails, creates continue to lock the row until the next removal ends.
   static_cast<void>(session_.write([&](pqxx::nontransaction& tx) {
     tx.exec_params0(sql::statement("give_up_removal"), removal.type_id, removal.began);
   }));

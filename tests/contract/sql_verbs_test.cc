@@ -4,6 +4,7 @@
 #include <future>
 #include <map>
 
+#include "api/context.h"
 #include "pipeline/engine_shared.h"
 #include "postgres/pg_job_desk.h"
 #include "postgres/pg_outbox.h"
@@ -165,6 +166,7 @@ TEST_F(SqlVerbs, RescheduleJobAnswersDefinitely) {
 TEST_F(SqlVerbs, HintsReachAsFarAheadAsThoseOfNodes) {
   EXPECT_EQ(Duration(database.number("SELECT (extract(epoch FROM tocsin.hint_window()) * 1000000)::bigint")),
             EngineConfig{}.hint_window());
+  EXPECT_EQ(kHintWindow, EngineConfig{}.hint_window()) << "those of the API";
 }
 
 TEST_F(SqlVerbs, RescheduleJobTellsTheNodesOfWhatIsDueSoon) {
@@ -206,6 +208,25 @@ TEST_F(SqlVerbs, WhatLivesInAnotherDatabaseIsRefusedOrWaitsInTheOutbox) {
   EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(entry) + ")")[0][0].as<std::string>(),
             "cancelled");
   EXPECT_EQ(reschedule(entry, "'2042-01-01'"), "finished");
+}
+
+TEST_F(SqlVerbs, ALookupFindsEntriesByJobAndByKeyUntilTheyAreSettled) {
+  const auto shard = static_cast<Shard>(database.number("SELECT tocsin.shard_of('o', 16)"));
+  database.query("SELECT tocsin.set_shards_here(array_remove(ARRAY(SELECT generate_series(0, 15)::smallint), " +
+                 std::to_string(shard) + "::smallint))");
+  const JobId entry = create("o");
+  Session session(SessionConfig{.url = database.url()});
+  PgOutboxLookup lookup(session);
+  const std::vector<EntryQuery> queries{{entry, ""}, {0, "o"}, {entry + 1024, ""}, {0, "other"}, {0, ""}};
+  const auto look = [&] {
+    const auto waiting = lookup.are_waiting(queries);
+    EXPECT_TRUE(waiting) << waiting.error().message;
+    return *waiting;
+  };
+  EXPECT_EQ(look(), (std::vector<bool>{true, true, false, false, false}));
+  EXPECT_TRUE(lookup.announce());
+  database.query("UPDATE tocsin.outbox SET settled_at = now(), error = 'refused'");
+  EXPECT_EQ(look(), std::vector<bool>(5, false));
 }
 
 // It waited as long as its creator wanted it to: only the time since the new deadline is lateness.

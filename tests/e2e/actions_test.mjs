@@ -153,7 +153,7 @@ export async function KeepsWhatAnotherHasChangedInAType(stand) {
   await put(3, 20);
   await press(page, 'Review changes');
   await press(page, 'Save these changes');
-  await page.getByText('Somebody else has changed the type since').waitFor();
+  await page.getByText('The type has been changed meanwhile by another user').waitFor();
   assert.equal(stored(), '3|20');
   assert.match(await page.locator('.diff .del', {hasText: 'rate_per_s'}).innerText(), /20/, 'the review shows what saving would undo');
   await press(page, 'Back');

@@ -182,13 +182,11 @@ TEST(Outbox, WhileAnEntryCannotBeRelayedItsJobIsNotUnknown) {
   const auto node = both.node();
   both.put_noop(*node);
   Rest& rest = node->rest();
-  pqxx::connection holder(a.url());
+  pqxx::connection holder(b.url());
   pqxx::work held(holder);
+  held.exec("LOCK TABLE tocsin.relayed IN SHARE MODE");  // which take_over() writes
   const std::string key = outbox_key(5), other = outbox_key(6);
   const auto id = both.number(0, create_statement(key, "'2040-01-01'"));
-  // The relay leaves out what is locked; the lookup does not.
-  const auto row = held.exec("SELECT FROM tocsin.outbox WHERE job_id = " + std::to_string(id) + " FOR UPDATE");
-  if (row.empty()) return;  // relayed already: the machine stood still
   const Reply cancelled = rest.post("/v1/jobs/cancel", {{"biz_id", key}});
   EXPECT_EQ(cancelled.status, 503) << cancelled.text;
   EXPECT_NE(cancelled.text.find("on its way from the database a"), std::string::npos) << cancelled.text;

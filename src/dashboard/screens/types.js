@@ -169,7 +169,7 @@ function EditDialog({type, onClose, reload}) {
       <p class="muted">*** stands for a stored secret; left unchanged, it keeps that secret.</p>
       <${Field} label="Settings (JSON)"><textarea spellcheck="false" value=${text} onInput=${(e) => setText(e.target.value)}></textarea><//>
       ${mistake && html`<${Problem} text=${`This is not JSON yet: ${mistake}`} />`}`}
-    ${isChanged ? html`<${Problem} text="Somebody else has changed the type since. Lines marked - are as they are stored now: take over what you want to keep, and save again." />` :
+    ${isChanged ? html`<${Problem} text="The type has been changed meanwhile by another user. Lines marked - are as they are stored now: take over what you want to keep, and save again." />` :
       html`<${Problem} text=${action.problem} />`}
     <div class="buttons">${isReview ? html`<button class="primary" disabled=${action.isBusy} onClick=${save}>Save these changes</button><button onClick=${() => setReview(false)}>Back</button>` :
       html`<button class="primary" disabled=${Boolean(mistake) || text === before} onClick=${() => setReview(true)}>Review changes</button>`}

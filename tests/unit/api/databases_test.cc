@@ -300,6 +300,33 @@ TEST_F(DatabasesApi, JobsThatComeOutOfAnOutboxAreFound) {
   EXPECT_EQ(id, third);
 }
 
+TEST_F(DatabasesApi, AKeyedCreateFindsTheJobThatComesOutOfAnOutbox) {
+  const std::string key = key_at(1);
+  const std::string job =
+      R"("biz_type":"order.unpaid","delay_ms":60000,"idempotency_key":"once","biz_id":")" + key + '"';
+  std::string id;
+  const auto relay = [&] {
+    backend.relay = [&] { id = post("/v1/jobs", '{' + job + '}').body.at("job_id").get<std::string>(); };
+  };
+  relay();
+  const Answer one = post("/v1/jobs", '{' + job + '}');
+  EXPECT_EQ(one.status, 200);
+  EXPECT_EQ(one.body.at("job_id"), id);
+  const Answer many = post("/v1/jobs/batch", R"({"jobs":[{)" + job + "}]}");
+  EXPECT_EQ(many.body.at("items")[0], Json({{"job_id", id}, {"created", false}}));
+  backend.keys_in_outbox = {key};
+  EXPECT_EQ(post("/v1/jobs", '{' + job + '}').status, 503);
+  EXPECT_EQ(post("/v1/jobs/batch", R"({"jobs":[{)" + job + "}]}").status, 503);
+  EXPECT_EQ(make_job(key).empty(), false) << "without an idempotency key it need not wait";
+}
+
+TEST_F(DatabasesApi, JobsThatMoveWhileTheOutboxesAreLookedAtAreLocked) {
+  const std::string key = key_at(1), id = make_job(key);
+  const std::string entry = std::to_string(std::stoll(id) + kMaxShards);
+  backend.relay = [&] { move(shard_of(std::stoll(id)), 1, 2); };
+  EXPECT_EQ(post("/v1/jobs/cancel", cancel_of(entry)).body.at("locked"), Json::array({entry}));
+}
+
 TEST_F(DatabasesApi, JobsThatStayInAnOutboxAreNotUnknown) {
   const std::string key = key_at(1), id = make_job(key);
   const std::string entry = std::to_string(std::stoll(id) + kMaxShards);

@@ -99,7 +99,7 @@ TEST_F(OverviewApi, ATypeWhoseAttemptsFailIsNotOk) {
   EXPECT_EQ(failing["verdict"], "late");
   EXPECT_EQ(failing["reasons"][0]["code"], "failing");
   EXPECT_NE(failing["reasons"][0]["text"].get<std::string>().find("10 attempts"), std::string::npos);
-  EXPECT_NE(failing["reasons"][0]["remedy"].get<std::string>().find("mend its handler"), std::string::npos);
+  EXPECT_NE(failing["reasons"][0]["remedy"].get<std::string>().find("repair its handler"), std::string::npos);
   EXPECT_EQ(failing["worst"][0]["retried"], 10);
   post("/v1/types/order.unpaid/pause");
   EXPECT_EQ(verdict(9, 10)["verdict"], "ok") << "somebody knows of it";

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <set>
 
 #include "support/manual_clock.h"
@@ -16,8 +18,9 @@ using namespace std::chrono_literals;
 struct Entries {
   std::set<JobId> jobs;
   std::set<std::string> keys;
-  bool is_down = false;
+  bool fails = false;
   int looks = 0, announced = 0;
+  std::size_t largest = 0;  // look
 };
 
 class FakeLookup final : public OutboxLookup {
@@ -25,7 +28,8 @@ class FakeLookup final : public OutboxLookup {
   explicit FakeLookup(Entries& entries) : entries_(entries) {}
   Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override {
     ++entries_.looks;
-    if (entries_.is_down) return Error{ErrorCode::unavailable, "it is down", ""};
+    entries_.largest = std::max(entries_.largest, queries.size());
+    if (entries_.fails) return Error{ErrorCode::unavailable, "it is down", ""};
     std::vector<bool> waiting;
     for (const EntryQuery& query : queries)
       waiting.push_back(entries_.jobs.contains(query.job_id) || entries_.keys.contains(query.biz_id));
@@ -42,17 +46,27 @@ class FakeLookup final : public OutboxLookup {
 
 class Waiting : public testing::Test {
  protected:
-  // Its answer: 'w' still waits, '-' no entry; a space: none yet.
+  // Its answer: 'w' the entry waits, '-' no entry, '?' unknown; a space: none yet.
   char& ask(std::vector<EntryQuery> queries) {
     char& answer = *answers_.emplace_back(std::make_unique<char>(' '));
-    EXPECT_TRUE(waiter.push(std::move(queries), [&answer](bool is_waiting) { answer = is_waiting ? 'w' : '-'; }));
+    const auto take = [&answer](OutboxWaiter::Answer what) {
+      answer = what == OutboxWaiter::Answer::gone ? '-' : what == OutboxWaiter::Answer::waits ? 'w' : '?';
+    };
+    EXPECT_TRUE(waiter.push(std::move(queries), take));
     return answer;
+  }
+  void next_round() {
+    clock.advance(20ms);
+    waiter.step();
   }
 
   ManualClock clock;
   Entries entries;
+  bool is_answering = true;
   std::vector<Error> errors;
-  OutboxWaiter waiter{std::make_unique<FakeLookup>(entries), clock, [this](const Error& e) { errors.push_back(e); }};
+  OutboxWaiter waiter{
+      std::make_unique<FakeLookup>(entries), clock,
+      OutboxWaiter::Hooks{[this] { return is_answering; }, [this](const Error& e) { errors.push_back(e); }}};
 
  private:
   std::vector<std::unique_ptr<char>> answers_;
@@ -67,13 +81,32 @@ TEST_F(Waiting, EndsAtOnceWithoutAnEntryAndWithOneWhenItIsGone) {
   EXPECT_EQ(held, ' ');
   EXPECT_EQ(entries.looks, 1) << "they shared it";
   EXPECT_EQ(entries.announced, 1);
-  clock.advance(20ms);
-  waiter.step();
+  next_round();
   EXPECT_EQ(held, ' ');
   EXPECT_EQ(entries.announced, 1) << "once is enough";
   entries.keys.clear();
-  waiter.step();
+  next_round();
   EXPECT_EQ(held, '-');
+}
+
+TEST_F(Waiting, LooksAndAnnouncesEveryTwentyMillisecondsHoweverManyCome) {
+  entries.keys = {"order-1"};
+  const char& held = ask({{0, "order-1"}});
+  waiter.step();
+  for (int i = 0; i < 5; ++i) {
+    ask({{0, "order-1"}});
+    waiter.step();
+  }
+  EXPECT_EQ(entries.looks, 6) << "a new request is looked for at once, what is held is not";
+  EXPECT_EQ(entries.announced, 1);
+  entries.keys.clear();
+  const char& fresh = ask({{0, "order-1"}});
+  waiter.step();
+  EXPECT_EQ(fresh, '-');
+  EXPECT_EQ(held, ' ');
+  next_round();
+  EXPECT_EQ(held, '-');
+  EXPECT_EQ(entries.announced, 2);
 }
 
 TEST_F(Waiting, LastsUntilTheLastEntryOfManyJobsIsGone) {
@@ -81,10 +114,10 @@ TEST_F(Waiting, LastsUntilTheLastEntryOfManyJobsIsGone) {
   const char& both = ask({{4711, ""}, {4712, ""}, {4713, ""}});
   waiter.step();
   entries.jobs = {4712};
-  waiter.step();
+  next_round();
   EXPECT_EQ(both, ' ');
   entries.jobs = {4711};  // created again: not what the request was about
-  waiter.step();
+  next_round();
   EXPECT_EQ(both, '-');
 }
 
@@ -104,16 +137,43 @@ TEST_F(Waiting, EndsAfterTwoSecondsAndAtTheStop) {
   EXPECT_EQ(late, 'w');
 }
 
-TEST_F(Waiting, EndsWhenTheDatabaseDoesNotAnswer) {
+TEST_F(Waiting, AFailedLookIsNoAnswer) {
   entries.keys = {"order-1"};
   const char& held = ask({{0, "order-1"}});
   waiter.step();
-  entries.is_down = true;
-  const char& fresh = ask({{0, "order-1"}});
+  entries.fails = true;
+  const char& fresh = ask({{0, "order-2"}});
+  next_round();
+  EXPECT_EQ(held, '?');
+  EXPECT_EQ(fresh, '?');
+  EXPECT_EQ(errors.size(), 2U);
+}
+
+TEST_F(Waiting, IsNotForADatabaseThatIsKnownToBeAway) {
+  entries.keys = {"order-1"};
+  const char& held = ask({{0, "order-1"}});
   waiter.step();
+  is_answering = false;
+  const char& fresh = ask({{0, "order-1"}});
+  next_round();
   EXPECT_EQ(held, '-');
   EXPECT_EQ(fresh, '-');
-  EXPECT_EQ(errors.size(), 2U);
+  EXPECT_EQ(entries.looks, 1);
+}
+
+TEST_F(Waiting, IsBoundedAndLooksInParts) {
+  std::vector<EntryQuery> all(OutboxWaiter::kMostQueries, EntryQuery{1, ""});
+  all.front().job_id = 2;
+  entries.jobs = {2};
+  const char& held = ask(all);
+  EXPECT_FALSE(waiter.push({{3, ""}}, [](OutboxWaiter::Answer) {}));
+  waiter.step();
+  EXPECT_EQ(entries.largest, 1'000U);
+  EXPECT_FALSE(waiter.push({{3, ""}}, [](OutboxWaiter::Answer) {})) << "also what is held counts";
+  entries.jobs.clear();
+  next_round();
+  EXPECT_EQ(held, '-');
+  ask(all);
 }
 
 }  // namespace
