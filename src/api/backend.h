@@ -28,6 +28,12 @@ inline Error too_many_requests() { return {ErrorCode::unavailable, "too many req
 
 // Error::field of conflict: the job waits in an outbox, on its way to the database of its shard.
 inline constexpr const char* kInOutbox = "outbox";
+// Of a job that is not found while a database is away.
+inline Error maybe_in_outbox(const std::string& database) {
+  return {ErrorCode::conflict,
+          "There is no such job, unless it is on its way from the database " + database + ", which does not answer",
+          kInOutbox};
+}
 
 // One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
@@ -103,11 +109,13 @@ class Backend {
   virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
 
   // With several databases: calls `proceed` once no outbox has an entry of these jobs or keys, so that a request sees
-  // what SQL callers committed before it (ADR 0022); at once, on the caller's thread, with a single database. Databases
-  // that are known not to answer are not asked. Error conflict, field kInOutbox: an entry still waits after 2 s;
-  // unavailable: a lookup failed, or too many wait. Call it before any request about a key. Requests about a job look
-  // by themselves when its database does not have it. Calls `proceed` once, on any thread; it must not throw.
-  virtual void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) = 0;
+  // what SQL callers committed before it (ADR 0022); at once, on the caller's thread, with a single database. The
+  // result: databases that are known not to answer and were not asked, so what is not found may wait in one of them.
+  // Error conflict, field kInOutbox: an entry still waits after 2 s, or a lookup failed; unavailable: too many wait.
+  // Call it before any request about a key. Requests about a job look by themselves when its database does not have
+  // it. Calls `proceed` once, on any thread; it must not throw.
+  using Unasked = std::vector<DatabaseId>;
+  virtual void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) = 0;
 
   // What consumers report of leases of one database: `done` gets a reply per lease, in order. Return value: as of
   // create(). REQUIRES: unavailable_reason() of the database returned nullopt.
@@ -189,8 +197,9 @@ class Backend {
   virtual DatabaseId database_of(Shard shard) const = 0;
   virtual std::string database_name(DatabaseId database_id) const = 0;   // as registered; "number 7" if unknown
   virtual std::string database_title(DatabaseId database_id) const = 0;  // "name (host:port/database)", for messages
-  // Error unavailable: the node was not started with this database, it has never answered, or another database answers
-  // at its address. nullopt: it can be used (which does not mean that it answers at the moment).
+  // Error unavailable: the node was not started with this database, it has never answered, another database answers at
+  // its address, or an outage has begun, so that requests need not wait for time-outs. nullopt: it can be used (which
+  // does not mean that it answers at the moment).
   virtual std::optional<Error> unavailable_reason(DatabaseId database_id) const = 0;
   // False: the database has not answered lately.
   virtual bool is_answering(DatabaseId database_id) const = 0;

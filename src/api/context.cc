@@ -73,10 +73,11 @@ void ApiContext::with_catalog(const CallPtr& call, std::span<const Job> jobs,
 }
 
 void ApiContext::after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
-                                std::function<void()> proceed) const {
-  backend.after_outboxes(std::move(queries), [this, call, proceed = std::move(proceed)](const Status& passed) {
-    guarded(call, [&] { passed ? proceed() : call->refuse(problem_of(passed.error(), 0)); });
-  });
+                                std::function<void(const Backend::Unasked&)> proceed) const {
+  const auto pass = [this, call, proceed = std::move(proceed)](const Result<Backend::Unasked>& unasked) {
+    guarded(call, [&] { unasked ? proceed(*unasked) : call->refuse(problem_of(unasked.error(), 0)); });
+  };
+  backend.after_outboxes(std::move(queries), pass);
 }
 
 Problem ApiContext::unknown_type(const std::string& name, const std::string& field) {

@@ -35,7 +35,8 @@ class ApiContext {
     on_database(call, 0, std::move(work));
   }
   // Backend::after_outboxes(); refuses the call with 503 while an entry waits.
-  void after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries, std::function<void()> proceed) const;
+  void after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
+                      std::function<void(const Backend::Unasked&)> proceed) const;
   static Problem busy();  // 429: a queue is full
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 

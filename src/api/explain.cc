@@ -147,23 +147,35 @@ std::string explain_text(const Backend& backend, const Job& job, const TypeCatal
   return text;
 }
 
-// `may_look_again`: a job that its database does not have is looked for once more, after the outboxes.
-void explain(ApiContext& context, const CallPtr& call, JobId id, bool may_look_again) {
-  context.read_database(call, context.database_of(id), [&context, call, id, may_look_again](Stores& stores) {
-    const auto job = stores.reports.find(id);
-    if (!job) return call->refuse(context.problem_of(job.error(), stores.database_id));
-    if (!*job && may_look_again)
-      return context.after_outboxes(call, {{id, ""}}, [&context, call, id] { explain(context, call, id, false); });
-    if (!*job) return call->refuse(context.missing_job(id, stores.database_id));
-    context.with_catalog(call, {&**job, 1}, [&context, call, job = **job](const TypeCatalog& catalog) {
-      call->reply(200, explain_text(context.backend, job, catalog));
-    });
+void explain_found(ApiContext& context, const CallPtr& call, const Job& found) {
+  context.with_catalog(call, {&found, 1}, [&context, call, job = found](const TypeCatalog& catalog) {
+    call->reply(200, explain_text(context.backend, job, catalog));
   });
+}
+
+// Calls `missing` when the job's database does not have it.
+void explain(ApiContext& context, const CallPtr& call, JobId id, std::function<void(DatabaseId)> missing) {
+  context.read_database(call, context.database_of(id),
+                        [&context, call, id, missing = std::move(missing)](Stores& stores) {
+                          const auto job = stores.reports.find(id);
+                          if (!job) return call->refuse(context.problem_of(job.error(), stores.database_id));
+                          *job ? explain_found(context, call, **job) : missing(stores.database_id);
+                        });
 }
 
 void explain(ApiContext& context, const CallPtr& call) {
   const JobId id = context.job_id_of(call);
-  if (id != 0) explain(context, call, id, true);
+  if (id == 0) return;
+  const auto look_again = [&context, call, id](const Backend::Unasked& unasked) {
+    explain(context, call, id, [&context, call, id, unasked](DatabaseId asked) {
+      call->refuse(unasked.empty()
+                       ? context.missing_job(id, asked)
+                       : context.problem_of(maybe_in_outbox(context.backend.database_name(unasked.front())), asked));
+    });
+  };
+  explain(context, call, id, [&context, call, id, look_again](DatabaseId) {
+    context.after_outboxes(call, {{id, ""}}, look_again);
+  });
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ struct Unnamed {
   std::vector<JobId> unavailable = {}, in_doubt = {};
   std::vector<std::string> impossible = {};  // ids as they were given: no job can have them
   bool has_more = false, has_more_finished = false;
+  Backend::Unasked unasked = {};  // databases that may have further jobs of the key in their outboxes
 };
 
 void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids) {
@@ -80,6 +81,7 @@ void answer_cancelled(const ApiContext& context, const CallPtr& call, const Canc
   if (!unnamed.in_doubt.empty()) write_ids(out, "in_doubt", unnamed.in_doubt);
   if (unnamed.has_more) out.field("more", true);
   if (unnamed.has_more_finished) out.field("more_finished", true);
+  write_names(out, "missing", context.backend, unnamed.unasked);
   out.end_object();
   // Those in doubt may have been cancelled.
   const auto cancelled = std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind);
@@ -168,7 +170,8 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
 }
 
 // Passes the replies of a database on. Before that, jobs that it does not have are looked for again, after the
-// outboxes: `locked` while one waits there, or is locked or moving at that moment.
+// outboxes: `locked` while one waits there, is locked or moving at that moment, or may wait in a database that does not
+// answer.
 void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
                     const TakeReplies& reply) {
   if (!replies || context.backend.database_ids().size() == 1) return reply(std::move(replies));
@@ -189,8 +192,10 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
     doubt_missing(context, database_id, *again);
     reply(merged(*first, at, std::move(*again)));
   };
-  const auto cancel_again = [&context, database_id, missing, answer_locked, take](const Status& passed) {
-    if (!passed || context.backend.unavailable_reason(database_id)) return answer_locked();
+  const auto cancel_again = [&context, database_id, missing, answer_locked,
+                             take](const Result<Backend::Unasked>& unasked) {
+    // What is not found now may wait in the outbox of a database that does not answer.
+    if (!unasked || !unasked->empty() || context.backend.unavailable_reason(database_id)) return answer_locked();
     const auto work = replying<CancelReplies>(
         [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); }, take);
     if (!context.backend.post(database_id, work)) answer_locked();
@@ -240,18 +245,19 @@ void refuse_moved(const ApiContext& context, const CallPtr& call, const std::str
 }
 
 void answer_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key,
-                      const DatabaseAnswer<CancelAllReply>& answer) {
+                      const Backend::Unasked& unasked, const DatabaseAnswer<CancelAllReply>& answer) {
   const auto& [database_id, reply] = answer;
   if (!reply) return call->refuse(context.problem_of(reply.error(), database_id));
   const bool has_left = context.database_of(key.biz_id) != database_id;
   const auto is_cancelled = [](const CancelReply& each) { return is_of(CancelReply::Kind::cancelled, each); };
   if (has_left && std::ranges::none_of(reply->jobs, is_cancelled)) return refuse_moved(context, call, key.biz_id);
-  answer_cancelled(context, call, {.key = &key}, reply->jobs,
-                   {.has_more = reply->has_more || has_left, .has_more_finished = reply->has_more_finished});
+  answer_cancelled(
+      context, call, {.key = &key}, reply->jobs,
+      {.has_more = reply->has_more || has_left, .has_more_finished = reply->has_more_finished, .unasked = unasked});
 }
 
 // For a key that has more live jobs than may share a statement with other keys.
-void cancel_large_key(ApiContext& context, const CallPtr& call, const KeyCancel& key) {
+void cancel_large_key(ApiContext& context, const CallPtr& call, const KeyCancel& key, const Backend::Unasked& unasked) {
   using TakeReply = std::function<void(Result<CancelAllReply>)>;
   const Ask<CancelAllReply> ask = [&context, key](DatabaseId database_id, TakeReply take) {
     const auto cancel_rest = [&context, database_id, take](Result<CancelAllReply> first) {
@@ -269,8 +275,8 @@ void cancel_large_key(ApiContext& context, const CallPtr& call, const KeyCancel&
                          [key](Stores& stores) { return stores.desk.cancel_all(key.biz_id, key.type); }, cancel_rest));
   };
   gather<CancelAllReply>(context, call, {context.database_of(key.biz_id)}, ask,
-                         [&context, call, key](const std::vector<DatabaseAnswer<CancelAllReply>>& answers) {
-                           answer_large_key(context, call, key, answers.front());
+                         [&context, call, key, unasked](const std::vector<DatabaseAnswer<CancelAllReply>>& answers) {
+                           answer_large_key(context, call, key, unasked, answers.front());
                          });
 }
 
@@ -278,7 +284,7 @@ bool has_found_nothing(const KeyCancelReply& reply) {
   return reply.cancelled.empty() && reply.running.empty() && reply.finished.empty() && reply.locked.empty();
 }
 
-std::string cancelled_key_text(const KeyCancelReply& reply) {
+std::string cancelled_key_text(const Backend& backend, const KeyCancelReply& reply, const Backend::Unasked& unasked) {
   std::string text;
   JsonWriter out(text);
   out.begin_object();
@@ -288,32 +294,33 @@ std::string cancelled_key_text(const KeyCancelReply& reply) {
   write_ids(out, "not_found", {});
   if (!reply.locked.empty()) write_ids(out, "locked", reply.locked);
   if (reply.has_more_finished) out.field("more_finished", true);
+  write_names(out, "missing", backend, unasked);
   out.end_object();
   return text;
 }
 
-void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id, std::optional<TypeId> type) {
-  const KeyCancel key{biz_id, type};
-  const DatabaseId asked = context.database_of(biz_id);
-  const bool is_taken =
-      context.backend.cancel_key(key, [&context, call, key, asked](const Result<KeyCancelReply>& result) {
-        guarded(call, [&] {
-          const DatabaseId now = context.database_of(key.biz_id);
-          if (!result) return call->refuse(context.problem_of(result.error(), now));
-          if (result->is_too_many) return cancel_large_key(context, call, key);
-          if (now != asked && has_found_nothing(*result)) return refuse_moved(context, call, key.biz_id);
-          note_cancelled(context, call, result->cancelled.size(), {.key = &key});
-          call->reply(200, cancelled_key_text(*result));
-        });
-      });
-  if (!is_taken) ApiContext::too_busy(call);
+void cancel_key(ApiContext& context, const CallPtr& call, const KeyCancel& key, const Backend::Unasked& unasked) {
+  const DatabaseId asked = context.database_of(key.biz_id);
+  const auto answer = [&context, call, key, unasked, asked](const Result<KeyCancelReply>& result) {
+    guarded(call, [&] {
+      const DatabaseId now = context.database_of(key.biz_id);
+      if (!result) return call->refuse(context.problem_of(result.error(), now));
+      if (result->is_too_many) return cancel_large_key(context, call, key, unasked);
+      if (now != asked && has_found_nothing(*result)) return refuse_moved(context, call, key.biz_id);
+      note_cancelled(context, call, result->cancelled.size(), {.key = &key});
+      call->reply(200, cancelled_key_text(context.backend, *result, unasked));
+    });
+  };
+  if (!context.backend.cancel_key(key, answer)) ApiContext::too_busy(call);
 }
 
 void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz_id,
                 const std::optional<std::string>& biz_type) {
   const auto cancel = [&context, call, biz_id](std::optional<TypeId> type) {
-    context.after_outboxes(call, {{0, biz_id}},
-                           [&context, call, biz_id, type] { cancel_key(context, call, biz_id, type); });
+    const KeyCancel key{biz_id, type};
+    context.after_outboxes(call, {{0, biz_id}}, [&context, call, key](const Backend::Unasked& unasked) {
+      cancel_key(context, call, key, unasked);
+    });
   };
   if (!biz_type) return cancel({});
   context.with_any_type(call, *biz_type, "biz_type", [cancel](const BizType& type) { cancel(type.type_id); });

@@ -82,7 +82,8 @@ void create_at_once(const ApiContext& context, const CallPtr& call, const NewJob
 // A job of SQL with the same idempotency key may be on its way.
 void create_whole(const ApiContext& context, const CallPtr& call, const NewJob& job) {
   if (!job.idempotency_key) return create_at_once(context, call, job);
-  context.after_outboxes(call, {{0, job.biz_id}}, [&context, call, job] { create_at_once(context, call, job); });
+  context.after_outboxes(call, {{0, job.biz_id}},
+                         [&context, call, job](const Backend::Unasked&) { create_at_once(context, call, job); });
 }
 
 void create(ApiContext& context, const CallPtr& call) {
@@ -370,7 +371,7 @@ void create_known(ApiContext& context, const CallPtr& call, const std::shared_pt
     for (const NewJob& job : batch->jobs)
       if (job.idempotency_key) queries.push_back({0, job.biz_id});
   if (queries.empty()) return create_parts(context, call, batch, is_partial, here);
-  context.after_outboxes(call, std::move(queries), [&context, call, batch, is_partial] {
+  context.after_outboxes(call, std::move(queries), [&context, call, batch, is_partial](const Backend::Unasked&) {
     create_parts(context, call, batch, is_partial, nullptr);
   });
 }

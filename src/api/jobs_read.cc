@@ -117,7 +117,9 @@ Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position positio
   return page;
 }
 
-void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const Position& position) {
+// `unasked`: as of after_outboxes().
+void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const Position& position,
+              const Backend::Unasked& unasked) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMostPerPage);
   filter.is_local_only = !filter.biz_id && context.backend.database_ids().size() > 1;
@@ -130,11 +132,12 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
         if (const auto below = position.find(database_id); below != position.end()) here.below = below->second;
         return stores.reports.list(here);
       },
-      [&context, call, limit, filter, position](const std::vector<DatabaseAnswer<Found>>& answers) {
+      [&context, call, limit, filter, position, unasked](const std::vector<DatabaseAnswer<Found>>& answers) {
         if (refused_by_all(context, call, answers)) return;
         std::string missing;
         JsonWriter names(missing);
         write_missing(names, context.backend, answers);
+        write_names(names, "missing", context.backend, unasked);  // of a list by key, which asks one database
         const auto page =
             std::make_shared<const Page>(page_of(answers, position, limit, static_cast<std::size_t>(filter.limit)));
         context.with_catalog(call, page->jobs, [call, page, missing](const TypeCatalog& catalog) {
@@ -147,19 +150,23 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
 // The jobs of a key share an index and statements with those of other keys.
 bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.status && !filter.from && !filter.to; }
 
-void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
+void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position,
+              const Backend::Unasked& unasked) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   const DatabaseId database_id = context.database_of(*filter.biz_id);
   const int asked = std::min(filter.limit + 1, kMostPerPage);
-  const auto answer = [&context, call, limit, database_id, position, asked](Result<KeyList> list) {
+  const auto answer = [&context, call, limit, database_id, position, asked, unasked](Result<KeyList> list) {
     guarded(call, [&] {
       if (!list) return call->refuse(context.problem_of(list.error(), database_id));
       std::vector<DatabaseAnswer<Found>> one(1);
       one.front() = {database_id, std::move(list->jobs)};
       const auto page = std::make_shared<Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
       if (!page->next && list->unread_below) page->next = Position{{database_id, *list->unread_below}};
-      context.with_catalog(call, page->jobs, [call, page](const TypeCatalog& catalog) {
-        call->reply(200, page_text(*call, *page, catalog, ""));
+      std::string missing;
+      JsonWriter names(missing);
+      write_names(names, "missing", context.backend, unasked);
+      context.with_catalog(call, page->jobs, [call, page, missing](const TypeCatalog& catalog) {
+        call->reply(200, page_text(*call, *page, catalog, missing));
       });
     });
   };
@@ -170,10 +177,12 @@ void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter,
 }
 
 void list(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position) {
-  if (!filter.biz_id) return list_all(context, call, filter, position);
-  context.after_outboxes(call, {{0, *filter.biz_id}}, [&context, call, filter, position] {
-    is_of_key_alone(filter) ? list_key(context, call, filter, position) : list_all(context, call, filter, position);
-  });
+  if (!filter.biz_id) return list_all(context, call, filter, position, {});
+  const auto list_its = [&context, call, filter, position](const Backend::Unasked& unasked) {
+    is_of_key_alone(filter) ? list_key(context, call, filter, position, unasked)
+                            : list_all(context, call, filter, position, unasked);
+  };
+  context.after_outboxes(call, {{0, *filter.biz_id}}, list_its);
 }
 
 void list(ApiContext& context, const CallPtr& call) {

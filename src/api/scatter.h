@@ -125,20 +125,24 @@ bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::v
   return true;
 }
 
+// Writes the databases' names as an array, if there is one.
+inline void write_names(JsonWriter& out, const char* key, const Backend& backend,
+                        const std::vector<DatabaseId>& database_ids) {
+  if (database_ids.empty()) return;
+  out.key(key).begin_array();
+  for (const DatabaseId database_id : database_ids) out.value(backend.database_name(database_id));
+  out.end_array();
+}
+
 // Writes "in_doubt", the names of the databases with Error in_doubt (the write may have happened), and "missing", those
 // with another error; each only if it has a name.
 template <class T>
 void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
-  for (const bool is_in_doubt : {false, true}) {
-    const auto is_named = [&](const DatabaseAnswer<T>& answer) {
-      return !answer.result && (answer.result.error().code == ErrorCode::in_doubt) == is_in_doubt;
-    };
-    if (std::ranges::none_of(answers, is_named)) continue;
-    out.key(is_in_doubt ? "in_doubt" : "missing").begin_array();
-    for (const auto& answer : answers)
-      if (is_named(answer)) out.value(backend.database_name(answer.database_id));
-    out.end_array();
-  }
+  std::vector<DatabaseId> in_doubt, missing;
+  for (const auto& [database_id, result] : answers)
+    if (!result) (result.error().code == ErrorCode::in_doubt ? in_doubt : missing).push_back(database_id);
+  write_names(out, "missing", backend, missing);
+  write_names(out, "in_doubt", backend, in_doubt);
 }
 
 }  // namespace tocsin

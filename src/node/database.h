@@ -76,8 +76,8 @@ class Database {
   const DatabaseEngine& engine() const { return engine_; }
   const EngineShared& shared() const { return engine_.engine().shared(); }
 
-  // Why the database cannot be used: it was not checked yet, or another one answers. nullopt: it can be used, but may
-  // not answer at the moment.
+  // Why the database cannot be used: it was not checked yet, another one answers, or an outage has begun. nullopt: it
+  // can be used, but may not answer at the moment.
   std::optional<Error> unavailable_reason() const;
   // It can be used, and answers (OutageWatch).
   bool is_answering() const;

@@ -90,27 +90,34 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
   return map_.at(database_id)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
 
-void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) {
+void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
   struct State {
     Mutex mutex;
     std::size_t left TOCSIN_GUARDED_BY(mutex) = 0;
-    Status result TOCSIN_GUARDED_BY(mutex) = Unit{};
+    Result<Unasked> result TOCSIN_GUARDED_BY(mutex) = Unasked{};
   };
   std::vector<Database*> asked;
-  if (has_several_databases())
-    for (const auto& database : map_.all())
-      if (database->is_answering()) asked.push_back(database.get());
-  if (asked.empty()) return proceed(Unit{});
+  Unasked unasked;
+  if (has_several_databases()) {
+    for (const auto& database : map_.all()) {
+      if (database->is_answering())
+        asked.push_back(database.get());
+      else
+        unasked.push_back(database->database_id());
+    }
+  }
+  if (asked.empty()) return proceed(std::move(unasked));
   const auto state = std::make_shared<State>();
   {
     MutexLock lock(state->mutex);
     state->left = asked.size();
+    state->result = std::move(unasked);
   }
   const auto count_down = [state, proceed = std::move(proceed)](Status one) {
-    Status result = Unit{};
+    Result<Unasked> result = Unasked{};
     {
       MutexLock lock(state->mutex);
-      if (!one) state->result = std::move(one);
+      if (!one) state->result = one.error();
       if (--state->left > 0) return;
       result = state->result;
     }
@@ -132,9 +139,13 @@ bool NodeBackend::send_and_look_again(JobId job, std::function<bool(std::functio
   if (!has_several_databases()) return send(std::move(done));
   return send([this, job, send, done = std::move(done)](Result<Reply> reply) {
     if (!is_missing(reply)) return done(std::move(reply));
-    after_outboxes({{job, ""}}, [send, done](const Status& passed) {
-      if (!passed) return done(passed.error());
-      if (!send(done)) done(too_many_requests());
+    after_outboxes({{job, ""}}, [this, send, done](const Result<Unasked>& unasked) {
+      if (!unasked) return done(unasked.error());
+      const auto answer = [this, unasked = *unasked, done](Result<Reply> again) {
+        is_missing(again) && !unasked.empty() ? done(maybe_in_outbox(map_.name(unasked.front())))
+                                              : done(std::move(again));
+      };
+      if (!send(answer)) done(too_many_requests());
     });
   });
 }

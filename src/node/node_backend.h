@@ -58,7 +58,7 @@ class NodeBackend final : public Backend {
   bool retry(JobId job, std::function<void(Result<ChangeReply>)> done) override;
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
-  void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) override;
+  void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseReply>>)> done) override {
     return map_.at(database_id)->write_lease({OutcomesAsked{std::move(outcomes), std::move(done)}});

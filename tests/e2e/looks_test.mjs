@@ -48,6 +48,9 @@ export async function findingsInBoth(page) {
 
 export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
+/** Texts of tiles that have no room. */
+export const cutTexts = (page) => page.evaluate(() => [...document.querySelectorAll('.tile dt, .tile dd')].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.textContent));
+
 // 640: a window of 1280 at a zoom of 200 %. options: those of the page.
 async function lookAt(stand, node, addresses, where, options = {}) {
   const wrong = [];
@@ -58,6 +61,7 @@ async function lookAt(stand, node, addresses, where, options = {}) {
       const tag = `${where} ${name} ${scheme} ${width}`;
       for (const finding of await findings(page)) wrong.push(`${tag}: ${finding}`);
       if (await isTooWide(page)) wrong.push(`${tag}: wider than the window`);
+      for (const text of width < 1280 ? [] : await cutTexts(page)) wrong.push(`${tag}: "${text}" is cut`);
       if (/undefined|NaN|\[object/.test(await page.locator('main').innerText())) wrong.push(`${tag}: shows undefined, NaN or an object`);
     }
     wrong.push(...page.offences.splice(0).map((offence) => `${where} ${scheme} ${width}: ${offence}`));

@@ -62,13 +62,16 @@ void FakeBackend::with(DatabaseId database_id, const std::function<void(Stores&)
   asked_ = before;
 }
 
-void FakeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) {
-  if (others_.empty()) return proceed(Unit{});
+void FakeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
+  if (others_.empty()) return proceed(Unasked{});
   if (const auto once = std::exchange(relay, nullptr)) once();
   for (const EntryQuery& query : queries)
     if (in_outbox.contains(query.job_id) || keys_in_outbox.contains(query.biz_id))
       return proceed(Error{ErrorCode::conflict, "The job is on its way", kInOutbox});
-  proceed(Unit{});
+  Unasked unasked;
+  for (const DatabaseId database_id : database_ids())
+    if (!is_answering(database_id)) unasked.push_back(database_id);
+  proceed(unasked);
 }
 
 bool FakeBackend::post_bulk(std::function<void(BulkAccess&)> work) {

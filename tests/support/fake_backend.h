@@ -105,7 +105,7 @@ class FakeBackend final : public Backend, private FaultPoint {
     ++posted_reads;
     return post(database_id, std::move(work));
   }
-  void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Status)> proceed) override;
+  void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override;
   bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
     if (are_many_waiting) return false;
     ++posted_waiting;

@@ -1,6 +1,6 @@
 // What is coming, by hour and by day; every field leads to its jobs.
 import {html, useMemo} from '../vendor/preact.js';
-import {away, capped, clock, dayOf, hourOf, number, plusDays, short, startOfDay, weekday, zoneName} from '../format.js';
+import {away, capped, clock, dayOf, hourOf, number, plusDays, sentenceCase, short, startOfDay, weekday, zoneName} from '../format.js';
 import {go, link, useShared} from '../state.js';
 import {TypeSelect, capacityOf, useByType, useCapacity, useHorizon} from '../reports.js';
 import {Csv} from '../csv.js';
@@ -106,7 +106,7 @@ function Overdue({type}) {
   const backlog = useByType('backlog', 6, type), items = (backlog.data && backlog.data.items) || [];
   const due = items.reduce((sum, row) => sum + Number(row.due), 0);
   if (due === 0) return null;
-  return html`<p class="muted">${capped(due, items.every((row) => row.is_exact !== false))} ${due === 1 ? 'job is' : 'jobs are'} past ${due === 1 ? 'its' : 'their'} time already and not in the calendar: <a href=${link('jobs', {biz_type: type, status: 'pending', to: new Date().toISOString()})}>see them</a>.</p>`;
+  return html`<p class="muted">${sentenceCase(capped(due, items.every((row) => row.is_exact !== false)))} ${due === 1 ? 'job is' : 'jobs are'} past ${due === 1 ? 'its' : 'their'} time already and not in the calendar: <a href=${link('jobs', {biz_type: type, status: 'pending', to: new Date().toISOString()})}>see them</a>.</p>`;
 }
 
 export function Calendar() {

@@ -3,7 +3,7 @@ import {html, useMemo} from '../vendor/preact.js';
 import {length, number, zoneName} from '../format.js';
 import {useGet} from '../rest.js';
 import {link} from '../state.js';
-import {isFine, remedy} from './overview.js';
+import {isFine, remedy, troublesOf} from './overview.js';
 import {Badge, Count, Foreign, Good, Missed, Missing, Panel, Stale, Table, TableCsv, Time, Title} from '../ui.js';
 
 const kShardPages = 5; // of 1,000: an installation has 1,024 at most
@@ -62,10 +62,10 @@ function Databases({shards, ready}) {
 
 // The checks of /readyz of this node: those that are ok in one line, the others with their remedy.
 function Checks({ready}) {
-  const all = Object.entries((ready.data && ready.data.checks) || {}), bad = all.filter(([, state]) => !isFine(state));
+  const all = Object.entries((ready.data && ready.data.checks) || {}), bad = troublesOf(ready.data && ready.data.checks);
   const warnings = (ready.data && ready.data.warnings) || [];
   return html`<div class="stack checks"><p class="muted small-text">${all.filter(([, state]) => isFine(state)).map(([name, state]) => html`<span class="chip">✓ ${name}${state === 'ok' ? '' : `: ${state}`}</span> `)}</p>
-    ${(bad.length > 0 || warnings.length > 0) && html`<ul class="list">${bad.map(([name, state]) => html`<li class="note bad"><span class="body"><strong>${name}: ${state}.</strong> ${remedy(`${name} ${state}`)}</span></li>`)}
+    ${(bad.length > 0 || warnings.length > 0) && html`<ul class="list">${bad.map(([what, helps]) => html`<li class="note bad"><span class="body"><strong>${what}</strong> ${helps}</span></li>`)}
       ${warnings.map((text) => html`<li class="note warn"><span class="body">${text}. ${remedy(text)}</span></li>`)}</ul>`}</div>`;
 }
 

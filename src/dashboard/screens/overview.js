@@ -20,6 +20,15 @@ const kRemedies = [
   [/shard|own|membership/i, 'Another node takes over within the heartbeat time-out. If none does, start one.'],
 ];
 export const remedy = (text) => (kRemedies.find(([pattern]) => pattern.test(text)) || [])[1] || '';
+/** What helps against each check of /readyz that is not fine: [[what, what helps]]. */
+export function troublesOf(checks) {
+  const bad = Object.entries(checks || {}).filter(([, state]) => !isFine(state));
+  const isDatabaseDown = bad.some(([name]) => name.startsWith('database'));
+  return bad.map(([name, state]) => {
+    const followsFromIt = isDatabaseDown && /^(membership|shards|notifications)/.test(name);
+    return [sentence(`${name}: ${state}`), followsFromIt ? 'It follows from the database.' : remedy(`${name} ${state}`)];
+  });
+}
 
 /** Of a check of /readyz: nothing is wrong. */
 export const isFine = (state) => state === 'ok' || state.startsWith('owns ');
@@ -35,13 +44,7 @@ const isToRemedy = (text) => (/^docs\//.test(text) ? '' : text);
 
 /** What is wrong now: [[what, what helps]]. */
 function troubles(ready, overview) {
-  const found = [];
-  const checks = Object.entries((ready && ready.checks) || {}).filter(([, state]) => !isFine(state));
-  const isDatabaseDown = checks.some(([name]) => name.startsWith('database'));
-  for (const [name, state] of checks) {
-    const followsFromIt = isDatabaseDown && /^(membership|shards|notifications)/.test(name);
-    found.push([sentence(`${name}: ${state}`), followsFromIt ? 'It follows from the database.' : remedy(`${name} ${state}`)]);
-  }
+  const found = troublesOf(ready && ready.checks);
   for (const reason of (overview && overview.reasons) || [])
     if (reason.code !== 'not_ready') found.push([reasonText(reason.text), String(reason.remedy).replace(/\b(\d+) ms\b/g, (_, ms) => length(ms))]);
   return found;
@@ -92,13 +95,13 @@ function Worst({overview, hours}) {
   if (!overview.data) return html`<${Missing} answer=${overview} what="The overview" tall />`;
   const paused = new Set(overview.data.paused.map((each) => each.biz_type));
   const notes = (r) => [r.due > 0 && (paused.has(r.biz_type) ? 'paused' : r.waits_for && `waits for ${kWaits[r.waits_for] || r.waits_for}`), r.retried > 0 && `${number(r.retried)} attempts failed`].filter(Boolean).join(', ');
-  return html`<${Table} caption="Types that need attention first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
+  return html`<div class="worst"><${Table} caption="Types that need attention first" rows=${overview.data.worst} rowKey=${(r) => r.biz_type} columns=${[
     {label: 'Type', cell: (r) => html`<${TypeLink} name=${r.biz_type} /><span class="sub">${notes(r)}</span>`},
     {label: 'Overdue', isNumber: true, cell: (r) => html`${r.is_due_exact === false ? html`<span title=${capped(r.due, false)}>${number(r.due)}+</span>` : html`<${Count} n=${r.due} />`}${r.due > 0 && html`<span class="sub">${roughly(r.oldest_age_ms)}</span>`}`},
     {label: 'p99', isNumber: true, holds: 'length', cell: (r) => html`<span class=${r.target_ms !== null && r.p99_ms > r.target_ms ? 'is-bad' : ''}>${length(r.p99_ms)}</span>${r.target_ms !== null && html`<span class="sub">target ${length(r.target_ms)}</span>`}`},
     {label: 'Died', isNumber: true, cell: (r) => (r.dead ? html`<a href=${link('dead', {type: r.biz_type})}>${number(r.dead)}</a>` : html`<${Count} n=${0} />`)},
     {label: hours.isCut ? sentenceCase(hours.span) : '2 days', isNumber: true, cell: (r) => html`<${Spark} values=${course.get(r.biz_type)?.done} text=${`Done by hour in ${hours.isCut ? hours.span : 'two days'}: ${number(course.get(r.biz_type)?.sum ?? 0)}`} />`},
-  ]} />`;
+  ]} /></div>`;
 }
 
 const kRecent = html`<small title="of the last 10 to 25 minutes">15 min</small>`; // what lateness and throughput are of
@@ -108,7 +111,7 @@ const tiles = (data) => {
   return [
     [html`Lateness p99 ${kRecent}`, late && late.n ? roughly(late.p99) : '–', !data ? ' ' : late.n ? `p50 ${length(late.p50)}` : 'nothing started lately'],
     ['Due in the next hour', due ? short(due.next_hour) : '–', !due ? ' ' : due.next_hour === null ? 'not counted yet' : `${number(due.next_minute)}${due.is_capped ? ' or more' : ''} in the next minute`],
-    ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', due && due.is_now_exact === false ? 'and more past their time' : 'past their time'],
+    ['Overdue', due ? `${short(due.now)}${due.is_now_exact === false ? '+' : ''}` : '–', 'past their time'],
     ['Running', totals ? short(totals.running) : '–', 'attempts'],
     [html`Done ${kRecent}`, data ? html`${data.throughput.done_per_s.toFixed(1)} <small>/s</small>` : '–', data ? `${data.throughput.created_per_s.toFixed(1)} /s created` : ' '],
     ['Dead now', totals ? (totals.dead ? html`<a href=${link('dead')}>${short(totals.dead)}</a>` : '0') : '–', totals ? `${short(totals.done)} done in history` : ' '],

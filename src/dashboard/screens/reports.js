@@ -24,7 +24,7 @@ const kRanges = {day: ['24 hours', 1], week: ['7 days', 7], month: ['30 days', 3
 const kMostRows = 50_000; // of a file
 
 const isTime = (name) => /^(slot|at|created_day)$|_at$/.test(name);
-const isText = (name) => isTime(name) || /^(biz_type|reason|outcome|waits_for|actor|role|address|action|target|filter|is_met)$/.test(name);
+const isText = (name) => isTime(name) || /^(biz_type|reason|outcome|waits_for|actor|role|address|action|target|filter|is_met|is_exact)$/.test(name);
 
 // Reports whose days are those of UTC, whatever zone the reader has.
 const kUtcDays = ['outcome', 'dead'];
@@ -34,6 +34,7 @@ function shown(report, name, value) {
   if (value === null || value === undefined) return html`<span class="zero">–</span>`;
   if (name === 'biz_type') return html`<${TypeLink} name=${value} />`;
   if (name === 'sample_job_id') return html`<${JobLink} id=${String(value)} />`;
+  if (name === 'is_exact') return value ? 'yes' : 'no, at least';
   if (name === 'is_met') return html`<${Good} is=${value} yes="met" no="missed" />`;
   if (isUtcDay(report, name)) return html`<span class="nowrap">${String(value).slice(0, 10)}</span>`;
   if (isTime(name)) return html`<span class="nowrap">${moment(value).replace(/ 00:00:00$/, '').replace(/(\d\d:00):00$/, '$1')}</span>`;

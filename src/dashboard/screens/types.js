@@ -12,7 +12,7 @@ const kHours = 24;
 const path = (name, verb = '') => `v1/types/${encodeURIComponent(name)}${verb && '/' + verb}`;
 
 const Paused = ({type}) => (type.paused ?
-  html`<${Badge} icon="❚❚" kind="warn">paused${type.paused_until ? ` until ${moment(type.paused_until).slice(5, 16)}` : ''}<//>` :
+  html`<${Badge} icon="❚❚" kind="warn">paused${type.paused_until ? ` until ${moment(type.paused_until).slice(0, 16)} ${zoneName()}` : ''}<//>` :
   html`<span class="muted">fires</span>`);
 const Met = ({slo}) => (slo && typeof slo.is_met === 'boolean' ? html`<${Good} is=${slo.is_met} yes=${percent(slo.share, 2)} no=${percent(slo.share, 2)} />` : html`<span class="zero">none</span>`);
 const isLate = (p99, type) => type.slo && p99 > type.slo.lateness_ms;
@@ -308,7 +308,7 @@ function One({name}) {
       ['Done', jobs('done'), `${number(course?.sum ?? 0)} in 24 h`],
       ['Dead now', jobs('dead'), `${number(counts.cancelled)} cancelled`],
       ['Lateness p99', roughly(p99), type.data.slo ? `target ${length(type.data.slo.lateness_ms)}` : 'no target'],
-      ['In time, 30 days', met ? percent(met.share, 2) : '–', met ? (met.budget_left >= 0 ? `${percent(met.budget_left, 0)} of the budget left` : 'budget used up') : 'no target'],
+      ['In time, 30 days', met ? percent(met.share, 2) : '–', met ? (met.budget_left >= 0 ? `${percent(met.budget_left, 0)} budget left` : 'budget used up') : 'no target'],
     ]} />
     <div class="columns even"><${Charts} hours=${hours} target=${type.data.slo ? type.data.slo.lateness_ms : 0} /></div>
     <div class="columns"><${Ahead} name=${name} /><div class="column"><${Failing} name=${name} />
