@@ -198,10 +198,8 @@ void Database::note_failure(const Error& error) {
 
 std::optional<Error> Database::unavailable_reason() const {
   MutexLock lock(mutex_);
-  if (!is_open_) return Error{ErrorCode::unavailable, trouble_.message, ""};
-  lock.unlock();
-  if (watch_.is_outage()) return Error{ErrorCode::unavailable, "it does not answer", ""};
-  return {};
+  if (is_open_) return {};
+  return Error{ErrorCode::unavailable, trouble_.message, ""};
 }
 
 bool Database::is_answering() const { return !unavailable_reason() && watch_.is_answering(); }

@@ -76,11 +76,12 @@ class Database {
   const DatabaseEngine& engine() const { return engine_; }
   const EngineShared& shared() const { return engine_.engine().shared(); }
 
-  // Why the database cannot be used: it was not checked yet, another one answers, or an outage has begun. nullopt: it
-  // can be used, but may not answer at the moment.
+  // Why the database cannot be used: it was not checked yet, or another one answers. nullopt: it can be used, but may
+  // not answer at the moment.
   std::optional<Error> unavailable_reason() const;
   // It can be used, and answers (OutageWatch).
   bool is_answering() const;
+  bool is_outage() const { return watch_.is_outage(); }
   // `mine`: this node's shards in this database, scanned as soon as it may be used. `all`: all shards in it.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;  // how many of this node's

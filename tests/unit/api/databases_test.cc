@@ -320,6 +320,24 @@ TEST_F(DatabasesApi, AKeyedCreateFindsTheJobThatComesOutOfAnOutbox) {
   EXPECT_EQ(make_job(key).empty(), false) << "without an idempotency key it need not wait";
 }
 
+TEST_F(DatabasesApi, WhatMayWaitInADatabaseThatIsAwayIsNotUnknown) {
+  const std::string key = key_at(1), id = make_job(key), unknown = std::to_string(std::stoll(id) + kMaxShards);
+  backend.silent = {2};
+  for (const char* const more : {"", "&status=pending"}) {
+    const Answer listed = get("/v1/jobs?biz_id=" + key + more);
+    EXPECT_EQ(listed.body.at("items").size(), 1U);
+    EXPECT_EQ(listed.body.at("missing"), Json::parse(R"(["db2"])"));
+  }
+  const Answer explained = get("/v1/jobs/" + unknown + "/explain");
+  EXPECT_EQ(explained.status, 503);
+  EXPECT_NE(explained.text.find("from the database db2, which does not answer"), std::string::npos) << explained.text;
+  const Answer by_ids = post("/v1/jobs/cancel", cancel_of(unknown));
+  EXPECT_EQ(by_ids.body.at("locked"), Json::array({unknown}));
+  const Answer by_key = post("/v1/jobs/cancel", R"({"biz_id":")" + key + "\"}");
+  EXPECT_EQ(by_key.body.at("cancelled"), Json::array({id}));
+  EXPECT_EQ(by_key.body.at("missing"), Json::parse(R"(["db2"])"));
+}
+
 TEST_F(DatabasesApi, JobsThatMoveWhileTheOutboxesAreLookedAtAreLocked) {
   const std::string key = key_at(1), id = make_job(key);
   const std::string entry = std::to_string(std::stoll(id) + kMaxShards);
