@@ -17,9 +17,9 @@ bool is_shareable(const Route& route) {
 std::vector<Route> all_routes(ApiContext& context, const std::string& version) {
   std::vector<Route> routes;
   const SharedAnswers shared;
-  for (auto make : {job_create_routes, job_cancel_routes, job_change_routes, job_read_routes, explain_routes,
-                    type_routes, lease_routes, lease_report_routes, bulk_routes, cluster_routes, operation_routes,
-                    report_routes, overview_routes}) {
+  for (auto make : {job_create_routes, job_batch_routes, job_cancel_routes, job_change_routes, job_read_routes,
+                    explain_routes, type_routes, lease_routes, lease_report_routes, bulk_routes, cluster_routes,
+                    operation_routes, report_routes, overview_routes}) {
     for (Route& route : make(context)) {
       if (is_shareable(route)) route.handler = shared.share(std::move(route.handler));
       routes.push_back(std::move(route));

@@ -109,11 +109,11 @@ class Backend {
   virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
 
   // With several databases: calls `proceed` once no outbox has an entry of these jobs or keys, so that a request sees
-  // what SQL callers committed before it (ADR 0022); at once, on the caller's thread, with a single database. The
-  // result: databases that are known not to answer and were not asked, so what is not found may wait in one of them.
-  // Error conflict, field kInOutbox: an entry still waits after 2 s, or a lookup failed; unavailable: too many wait.
-  // Call it before any request about a key. Requests about a job look by themselves when its database does not have
-  // it. Calls `proceed` once, on any thread; it must not throw.
+  // what SQL callers committed before it (ADR 0022). The result: databases that are known not to answer and were not
+  // asked, so what is not found may wait in one of them. Error conflict, field kInOutbox: an entry still waits after
+  // 2 s, or a lookup failed; unavailable: too many wait. REST calls it before a request about a key. Requests about a
+  // job look by themselves when its database does not have it. Calls `proceed` once, on any thread, the caller's
+  // included (with a single database always); it must not throw.
   using Unasked = std::vector<DatabaseId>;
   virtual void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) = 0;
 
@@ -197,9 +197,8 @@ class Backend {
   virtual DatabaseId database_of(Shard shard) const = 0;
   virtual std::string database_name(DatabaseId database_id) const = 0;   // as registered; "number 7" if unknown
   virtual std::string database_title(DatabaseId database_id) const = 0;  // "name (host:port/database)", for messages
-  // Error unavailable: the node was not started with this database, it has never answered, another database answers at
-  // its address, or an outage has begun, so that requests need not wait for time-outs. nullopt: it can be used (which
-  // does not mean that it answers at the moment).
+  // Error unavailable: the node was not started with this database, it has never answered, or another database answers
+  // at its address. nullopt: it can be used (which does not mean that it answers at the moment).
   virtual std::optional<Error> unavailable_reason(DatabaseId database_id) const = 0;
   // False: the database has not answered lately.
   virtual bool is_answering(DatabaseId database_id) const = 0;

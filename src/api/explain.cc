@@ -173,7 +173,8 @@ void explain(ApiContext& context, const CallPtr& call) {
                        : context.problem_of(maybe_in_outbox(context.backend.database_name(unasked.front())), asked));
     });
   };
-  explain(context, call, id, [&context, call, id, look_again](DatabaseId) {
+  explain(context, call, id, [&context, call, id, look_again](DatabaseId asked) {
+    if (context.backend.database_ids().size() == 1) return call->refuse(context.missing_job(id, asked));
     context.after_outboxes(call, {{id, ""}}, look_again);
   });
 }

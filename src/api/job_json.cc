@@ -78,7 +78,7 @@ std::string job_text(const Job& job, const TypeCatalog& catalog) {
 
 std::optional<JobId> job_id_from_text(std::string_view text) {
   if (text.empty() || text.size() > 40 || text.find_first_not_of("0123456789") != text.npos) return {};
-  if (text.front() == '0') return 0;  // as a number it would be another text
+  if (text.front() == '0') return 0;  // no id has a leading zero
   JobId id = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), id);
   return end.ec == std::errc() ? id : 0;

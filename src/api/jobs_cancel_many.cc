@@ -186,18 +186,22 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
     for (const std::size_t i : at) all[i].kind = CancelReply::Kind::locked;
     reply(std::move(all));
   };
-  const auto take = [&context, database_id, at, first, answer_locked, reply](Result<CancelReplies> again) {
+  // `is_all_asked`: what is not found now waits in no outbox.
+  const auto take = [&context, database_id, at, first, answer_locked, reply](Result<CancelReplies> again,
+                                                                             bool is_all_asked) {
     if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
     if (!again) return answer_locked();
     doubt_missing(context, database_id, *again);
+    for (CancelReply& each : *again)
+      if (!is_all_asked && is_of(CancelReply::Kind::not_found, each)) each.kind = CancelReply::Kind::locked;
     reply(merged(*first, at, std::move(*again)));
   };
   const auto cancel_again = [&context, database_id, missing, answer_locked,
                              take](const Result<Backend::Unasked>& unasked) {
-    // What is not found now may wait in the outbox of a database that does not answer.
-    if (!unasked || !unasked->empty() || context.backend.unavailable_reason(database_id)) return answer_locked();
+    if (!unasked || context.backend.unavailable_reason(database_id)) return answer_locked();
     const auto work = replying<CancelReplies>(
-        [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); }, take);
+        [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); },
+        [take, is_all_asked = unasked->empty()](Result<CancelReplies> again) { take(std::move(again), is_all_asked); });
     if (!context.backend.post(database_id, work)) answer_locked();
   };
   context.backend.after_outboxes(std::move(queries), cancel_again);

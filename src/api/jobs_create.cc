@@ -1,20 +1,16 @@
-// POST /v1/jobs and /v1/jobs/batch.
+// POST /v1/jobs.
+#include "api/jobs_create.h"
+
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <numeric>
-#include <set>
 
 #include "api/job_json.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {
 namespace {
 
 constexpr std::size_t kSingleBody = 256 << 10;
-constexpr std::size_t kBatchBody = 32 << 20;
 
 // The state of the job that has the key, and when the key is free again.
 std::string state_sentence(const CreateReply& reply) {
@@ -27,45 +23,11 @@ std::string state_sentence(const CreateReply& reply) {
   return " It is " + std::string(to_string(job.status)) + ".";
 }
 
-// Why `job` was not created. `item`: "jobs[0]." for an item of a batch.
-Problem refusal(const ApiContext& context, const NewJob& job, const CreateReply& reply, const std::string& item = "") {
-  if (reply.kind == CreateReply::Kind::type_removed) {
-    // The copy of a type in another database is marked before the type itself, and again if the removal is refused.
-    if (context.database_of(job.biz_id) != 0)
-      return {503, "The type is being removed: ask again.", item + "biz_type", 1};
-    const auto catalog = context.backend.types();
-    const BizType* const type = catalog->find(job.type_id);
-    return ApiContext::unknown_type(type ? type->name : "", item + "biz_type");
-  }
-  const std::string field = item + "idempotency_key";
-  if (reply.kind == CreateReply::Kind::locked)
-    return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};
-  const std::string id = std::to_string(reply.job_id);
-  std::string detail = "Job " + id + " has this key";
-  if (reply.kind == CreateReply::Kind::key_reused) detail += " and another body";
-  if (reply.kind == CreateReply::Kind::not_pending) detail += ", and only a pending job can be changed";
-  detail += '.' + state_sentence(reply);
-  std::string members;
-  JsonWriter out(members);
-  out.field("job_id", id);
-  if (reply.existing) out.field("job_status", to_string(reply.existing->status));
-  return {409, detail, field, 0, members};
-}
-
-void complete(NewJob& job, const BizType& type) {
-  job.type_id = type.type_id;
-  if (!job.has_own_max_attempts) job.max_attempts = type.max_attempts;
-}
-
-void take_traceparent(const CallPtr& call, NewJob& job) {
-  if (is_traceparent(call->request.traceparent)) job.traceparent = call->request.traceparent;
-}
-
 void answer_create(const ApiContext& context, const CallPtr& call, const NewJob& job,
                    const Result<CreateReply>& result) {
   if (!result) return call->refuse(context.problem_of(result.error(), context.database_of(job.biz_id)));
   const CreateReply& reply = *result;
-  if (reply.is_refused()) return call->refuse(refusal(context, job, reply));
+  if (reply.is_refused()) return call->refuse(create_refusal(context, job, reply));
   const bool is_new = reply.kind == CreateReply::Kind::created;
   if (reply.kind != CreateReply::Kind::existing) context.hint_if_soon(reply.job_id, job.type_id, reply.fire_at);
   const auto catalog = context.backend.types();
@@ -95,322 +57,46 @@ void create(ApiContext& context, const CallPtr& call) {
   context.with_type(call, request.biz_type, "biz_type",
                     [&context, call, job = std::move(request.job)](const BizType& type) {
                       NewJob whole = job;
-                      complete(whole, type);
+                      complete_job(whole, type);
                       create_whole(context, call, whole);
                     });
 }
 
-// A batch being created: the request, and of every item its mistake or its job.
-struct Batch {
-  struct Item {
-    std::optional<Problem> problem;
-    std::string biz_type;
-    std::size_t job = 0;  // index into jobs, without a problem
-  };
-  std::vector<Item> items;
-  std::vector<NewJob> jobs;
-
-  // Of the types that this node's snapshot lacks, each once.
-  std::vector<std::string> unknown_names(const TypeCatalog& catalog) const;
-  // Gives every job its type. Items whose type is missing get `problem`, or, without one, the problem of an unknown
-  // type.
-  void settle_types(const TypeCatalog& catalog, const std::optional<Problem>& problem);
-  std::optional<Problem> first_problem() const;
-};
-
-std::string item_field(std::size_t i, const std::string& name) { return "jobs[" + std::to_string(i) + "]." + name; }
-
-std::vector<std::string> Batch::unknown_names(const TypeCatalog& catalog) const {
-  std::set<std::string> names;
-  for (const Item& item : items)
-    if (!item.problem && !catalog.find(item.biz_type)) names.insert(item.biz_type);
-  return {names.begin(), names.end()};
-}
-
-void Batch::settle_types(const TypeCatalog& catalog, const std::optional<Problem>& problem) {
-  std::vector<NewJob> known;
-  known.reserve(jobs.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Item& item = items[i];
-    if (item.problem) continue;
-    const BizType* type = catalog.find(item.biz_type);
-    if (type == nullptr) {
-      item.problem = problem ? *problem : ApiContext::unknown_type(item.biz_type, item_field(i, "biz_type"));
-      continue;
-    }
-    known.push_back(std::move(jobs[item.job]));
-    complete(known.back(), *type);
-    item.job = known.size() - 1;
-  }
-  jobs = std::move(known);
-}
-
-std::optional<Problem> Batch::first_problem() const {
-  const auto at = std::ranges::find_if(items, [](const Item& item) { return item.problem.has_value(); });
-  return at == items.end() ? std::nullopt : at->problem;
-}
-
-// The first mistake goes to the document, or with `is_partial` each to its item.
-Batch read_batch(ApiContext& context, const CallPtr& call, JsonDocument& document, bool is_partial) {
-  Batch batch;
-  JsonObject root = document.root();
-  auto list = root.require("jobs").objects("jobs", kMostJobsPerCall, is_partial);
-  root.end();
-  if (!list) return batch;
-  const WallTime now = context.backend.now();
-  batch.jobs.reserve(list->size());
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    JsonObject& in = (*list)[i];
-    if (const Problem* problem = document.item_problem(i)) in.refuse(*problem);
-    if (!in.is_object()) in.refuse({400, "Must be an object.", "jobs[" + std::to_string(i) + "]"});
-    JobRequest request = read_job(in, now, context.max_attribute_bytes);
-    if (!in.ok() && !is_partial) return batch;
-    batch.items.push_back({in.take_problem(), std::move(request.biz_type), batch.jobs.size()});
-    if (batch.items.back().problem) continue;
-    take_traceparent(call, request.job);
-    batch.jobs.push_back(std::move(request.job));
-  }
-  return batch;
-}
-
-// The jobs of a batch that go to one database, and where each stands among all.
-struct Part {
-  std::vector<NewJob> jobs;
-  std::vector<std::size_t> at;
-};
-using Parts = std::map<DatabaseId, Part>;
-using Replies = std::vector<CreateReply>;
-
-Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
-  Parts parts;
-  if (context.backend.database_ids().size() == 1) {
-    Part& all = parts[0];
-    all.jobs = std::move(jobs);
-    all.at.resize(all.jobs.size());
-    std::iota(all.at.begin(), all.at.end(), std::size_t{0});
-    return parts;
-  }
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    Part& part = parts[context.database_of(jobs[i].biz_id)];
-    part.jobs.push_back(std::move(jobs[i]));
-    part.at.push_back(i);
-  }
-  return parts;
-}
-
-// The result of one job.
-struct Fate {
-  std::optional<Problem> problem;
-  JobId job_id = 0;
-  bool is_created = false;
-};
-
-class BatchAnswer {
- public:
-  BatchAnswer(const ApiContext& context, const Batch& batch, const Parts& parts, bool is_partial)
-      : context_(context), batch_(batch), parts_(parts), is_partial_(is_partial), fates_(parts_jobs()) {}
-
-  void answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers);
-
- private:
-  std::size_t parts_jobs() const;
-  std::vector<std::size_t> items_of_jobs() const;
-  void take(DatabaseId database_id, const Replies& replies);
-  std::string items_text() const;
-
-  const ApiContext& context_;
-  const Batch& batch_;
-  const Parts& parts_;
-  const bool is_partial_;
-  std::vector<Fate> fates_;               // by job
-  std::optional<Problem> first_problem_;  // of a database whose jobs were not created
-};
-
-std::size_t BatchAnswer::parts_jobs() const {
-  std::size_t n = 0;
-  for (const auto& [database_id, part] : parts_) n += part.jobs.size();
-  return n;
-}
-
-// Without partial=true one refusal has undone all of its database.
-void BatchAnswer::take(DatabaseId database_id, const Replies& replies) {
-  const Part& part = parts_.at(database_id);
-  const auto items = items_of_jobs();
-  const bool is_undone = !is_partial_ && std::ranges::any_of(replies, &CreateReply::is_refused);
-  std::map<JobId, std::size_t> undone;  // jobs that were made by this batch and are gone, and their items
-  for (std::size_t i = 0; is_undone && i < replies.size(); ++i)
-    if (replies[i].kind == CreateReply::Kind::created && replies[i].job_id != 0)
-      undone.emplace(replies[i].job_id, items[part.at[i]]);
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    const CreateReply& reply = replies[i];
-    Fate& fate = fates_[part.at[i]];
-    fate.job_id = reply.job_id;
-    fate.is_created = reply.kind == CreateReply::Kind::created;
-    if (reply.is_refused()) {
-      const std::size_t item = items[part.at[i]];
-      const auto rival = undone.find(reply.job_id);
-      fate.problem = rival == undone.end()
-                         ? refusal(context_, part.jobs[i], reply, item_field(item, ""))
-                         : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.",
-                                   item_field(item, "idempotency_key")};
-      if (is_undone && !first_problem_) first_problem_ = fate.problem;
-    } else if (is_undone) {
-      fate.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};
-    } else if (reply.kind != CreateReply::Kind::existing) {
-      context_.hint_if_soon(reply.job_id, part.jobs[i].type_id, reply.fire_at);
-    }
-  }
-}
-
-std::vector<std::size_t> BatchAnswer::items_of_jobs() const {
-  std::vector<std::size_t> items;
-  for (std::size_t i = 0; i < batch_.items.size(); ++i)
-    if (!batch_.items[i].problem) items.push_back(i);
-  return items;
-}
-
-std::string BatchAnswer::items_text() const {
-  std::string text;
-  JsonWriter out(text);
-  out.key("items").begin_array();
-  for (const Batch::Item& item : batch_.items) {
-    const Fate* fate = item.problem ? nullptr : &fates_[item.job];
-    const Problem* problem = item.problem ? &*item.problem : fate->problem ? &*fate->problem : nullptr;
-    out.begin_object();
-    if (problem)
-      out.key("error").raw(problem_text(*problem));
-    else
-      out.field("job_id", std::to_string(fate->job_id)).field("created", fate->is_created);
-    out.end_object();
-  }
-  out.end_array();
-  return text;
-}
-
-void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers) {
-  bool is_all_failed = !answers.empty();
-  for (const auto& [database_id, replies] : answers) {
-    is_all_failed = is_all_failed && !replies;
-    if (replies) {
-      take(database_id, *replies);
-      continue;
-    }
-    const Problem problem = context_.problem_of(replies.error(), database_id);
-    if (!first_problem_) first_problem_ = problem;
-    for (const std::size_t at : parts_.at(database_id).at) fates_[at].problem = problem;
-  }
-  if (first_problem_ && (!is_partial_ || is_all_failed)) {
-    Problem problem = *first_problem_;
-    // Several databases: all or nothing in each, and the answer has the result of each item.
-    if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
-    return call->refuse(problem);
-  }
-  call->audit.changed = std::ranges::count(fates_, true, &Fate::is_created);
-  call->audit.is_left_out = call->audit.changed == 0;
-  call->reply(201, '{' + items_text() + '}');
-}
-
-using TakeReplies = std::function<void(Result<Replies>)>;
-
-// Creates a part of a batch.
-std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::shared_ptr<const Parts> parts,
-                                                 CreateMode mode) {
-  return [&context, parts = std::move(parts), mode](Stores& there) -> Result<Replies> {
-    if (auto done = context.backend.make_types_known(there); !done) return done.error();
-    return there.desk.create(parts->at(there.database_id).jobs, mode);
-  };
-}
-
-// The work of creating a part without a wait for keys that other transactions hold; if they hold one, threads that may
-// wait for it create the part. When too many parts wait there already, a part that is all or nothing is refused, and of
-// any other the items whose keys are held.
-std::function<void(Stores&)> creating_soon(ApiContext& context, const std::shared_ptr<const Parts>& parts,
-                                           bool is_partial, DatabaseId database_id, TakeReplies reply) {
-  const auto first = is_partial ? CreateMode::each_if_free : CreateMode::all_if_free;
-  const auto later = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
-  const bool has_keys = std::ranges::any_of(parts->at(database_id).jobs,
-                                            [](const NewJob& job) { return job.idempotency_key.has_value(); });
-  if (!has_keys) return replying<Replies>(creating(context, parts, later), std::move(reply));
-  return [&context, parts, is_partial, database_id, first, later, reply = std::move(reply)](Stores& stores) {
-    const auto take_first = [&](Result<Replies> replies) {
-      const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
-      if (!is_held) return reply(std::move(replies));
-      if (context.backend.post_waiting(database_id, replying<Replies>(creating(context, parts, later), reply))) return;
-      if (!is_partial) return reply(std::move(replies));
-      replying<Replies>(creating(context, parts, CreateMode::each_but_held), reply)(stores);
-    };
-    replying<Replies>(creating(context, parts, first), take_first)(stores);
-  };
-}
-
-// `here`: the stores of the database whose thread this is; null on any other thread.
-void create_parts(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
-                  Stores* here) {
-  if (const auto problem = batch->first_problem(); problem && !is_partial) return call->refuse(*problem);
-  if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
-  const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
-  // All in the database whose thread this is: here and now.
-  const bool is_here = here != nullptr && parts->size() == 1 && parts->begin()->first == here->database_id;
-  const Ask<Replies> ask = [&context, parts, is_partial, is_here, here](DatabaseId database_id, TakeReplies reply) {
-    auto work = creating_soon(context, parts, is_partial, database_id, std::move(reply));
-    if (!is_here) return context.backend.post(database_id, std::move(work));
-    work(*here);
-    return true;
-  };
-  const auto done = [&context, call, batch, parts, is_partial](const std::vector<DatabaseAnswer<Replies>>& answers) {
-    BatchAnswer(context, *batch, *parts, is_partial).answer(call, answers);
-  };
-  gather<Replies>(context, call, databases_of(*parts), ask, done);
-}
-
-// create_parts(), after jobs of SQL with the same idempotency keys that may be on their way.
-void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
-                  Stores* here) {
-  std::vector<EntryQuery> queries;
-  if (context.backend.database_ids().size() > 1)
-    for (const NewJob& job : batch->jobs)
-      if (job.idempotency_key) queries.push_back({0, job.biz_id});
-  if (queries.empty()) return create_parts(context, call, batch, is_partial, here);
-  context.after_outboxes(call, std::move(queries), [&context, call, batch, is_partial](const Backend::Unasked&) {
-    create_parts(context, call, batch, is_partial, nullptr);
-  });
-}
-
-void create_batch(ApiContext& context, const CallPtr& call, Stores& stores, bool is_partial) {
-  JsonDocument document(call->request.body, "attribute", is_partial ? "jobs" : "");
-  const auto batch = std::make_shared<Batch>(read_batch(context, call, document, is_partial));
-  call->request.body = {};
-  if (document.problem()) return call->refuse(*document.problem());
-  const auto catalog = context.backend.types();
-  auto unknown = batch->unknown_names(*catalog);
-  if (unknown.empty()) {
-    batch->settle_types(*catalog, {});
-    return create_known(context, call, batch, is_partial, &stores);
-  }
-  context.lookup.ask({.names = std::move(unknown)},
-                     [&context, call, batch, is_partial](const std::optional<Problem>& problem) {
-                       guarded(call, [&] {
-                         batch->settle_types(*context.backend.types(), problem);
-                         create_known(context, call, batch, is_partial, nullptr);
-                       });
-                     });
-}
-
-void create_batch(ApiContext& context, const CallPtr& call) {
-  const std::string partial = call->parameter("partial").value_or("false");
-  if (partial != "true" && partial != "false") return call->refuse({400, "Must be true or false.", "partial"});
-  // A large body takes time to parse, so not on a network thread. On a thread of the control database, which has the
-  // types, unless that database is down.
-  const auto database_ids = context.backend.database_ids();
-  const auto answering = std::ranges::find_if(
-      database_ids, [&](DatabaseId database_id) { return context.backend.is_answering(database_id); });
-  context.on_database(call, answering == database_ids.end() ? 0 : *answering,
-                      [&context, call, is_partial = partial == "true"](Stores& stores) {
-                        create_batch(context, call, stores, is_partial);
-                      });
-}
-
 }  // namespace
+
+Problem create_refusal(const ApiContext& context, const NewJob& job, const CreateReply& reply,
+                       const std::string& item) {
+  if (reply.kind == CreateReply::Kind::type_removed) {
+    // The copy of a type in another database is marked before the type itself, and again if the removal is refused.
+    if (context.database_of(job.biz_id) != 0)
+      return {503, "The type is being removed: ask again.", item + "biz_type", 1};
+    const auto catalog = context.backend.types();
+    const BizType* const type = catalog->find(job.type_id);
+    return ApiContext::unknown_type(type ? type->name : "", item + "biz_type");
+  }
+  const std::string field = item + "idempotency_key";
+  if (reply.kind == CreateReply::Kind::locked)
+    return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};
+  const std::string id = std::to_string(reply.job_id);
+  std::string detail = "Job " + id + " has this key";
+  if (reply.kind == CreateReply::Kind::key_reused) detail += " and another body";
+  if (reply.kind == CreateReply::Kind::not_pending) detail += ", and only a pending job can be changed";
+  detail += '.' + state_sentence(reply);
+  std::string members;
+  JsonWriter out(members);
+  out.field("job_id", id);
+  if (reply.existing) out.field("job_status", to_string(reply.existing->status));
+  return {409, detail, field, 0, members};
+}
+
+void complete_job(NewJob& job, const BizType& type) {
+  job.type_id = type.type_id;
+  if (!job.has_own_max_attempts) job.max_attempts = type.max_attempts;
+}
+
+void take_traceparent(const CallPtr& call, NewJob& job) {
+  if (is_traceparent(call->request.traceparent)) job.traceparent = call->request.traceparent;
+}
 
 std::vector<Route> job_create_routes(ApiContext& context) {
   return {
@@ -426,19 +112,6 @@ std::vector<Route> job_create_routes(ApiContext& context) {
        .replies = {{201, "Job"}, {200, "Job"}},
        .errors = {409, 422, 429, 503},
        .handler = [&context](const CallPtr& call) { create(context, call); }},
-      {.method = "POST",
-       .path = "/v1/jobs/batch",
-       .access = Access::produce,
-       .audit = Audit::counted,
-       .operation_id = "createJobs",
-       .tag = "Jobs",
-       .summary = "Create up to 10,000 jobs, all or nothing; with partial=true each by itself",
-       .query = {{"partial", R"({"type":"boolean","default":false})", "Refused items undo nothing else"}},
-       .request = "NewJobs",
-       .body_limit = kBatchBody,
-       .replies = {{201, "CreatedJobs"}},
-       .errors = {409, 413, 422, 429, 503},
-       .handler = [&context](const CallPtr& call) { create_batch(context, call); }},
   };
 }
 

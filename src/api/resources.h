@@ -8,7 +8,8 @@
 
 namespace tocsin {
 
-std::vector<Route> job_create_routes(ApiContext& context);    // POST /v1/jobs and /v1/jobs/batch: jobs_create.cc
+std::vector<Route> job_create_routes(ApiContext& context);    // POST /v1/jobs: jobs_create.cc
+std::vector<Route> job_batch_routes(ApiContext& context);     // POST /v1/jobs/batch: jobs_create_many.cc
 std::vector<Route> job_read_routes(ApiContext& context);      // GET /v1/jobs and one job: jobs_read.cc
 std::vector<Route> job_change_routes(ApiContext& context);    // cancel, reschedule, run, retry: jobs_change.cc
 std::vector<Route> job_cancel_routes(ApiContext& context);    // POST /v1/jobs/cancel: jobs_cancel_many.cc

@@ -65,7 +65,7 @@ void OutboxWaiter::step(bool is_last) {
   const MonoTime now = clock_.now();
   const bool is_round = now >= next_round_;
   if (is_round) {
-    held_ = look(std::move(held_));
+    held_ = settle(std::move(held_));
     next_round_ = now + kRound;
   }
   std::vector<Request> fresh;
@@ -73,30 +73,42 @@ void OutboxWaiter::step(bool is_last) {
     MutexLock lock(mutex_);
     fresh.swap(new_);
   }
-  fresh = look(std::move(fresh));
-  is_new_ = is_new_ || !fresh.empty();
+  fresh = settle(std::move(fresh));
+  has_unannounced_ = has_unannounced_ || !fresh.empty();
   std::ranges::move(fresh, std::back_inserter(held_));
-  if (is_new_ && is_round) {
-    is_new_ = false;
-    if (auto announced = lookup_->announce(); !announced) hooks_.failed(announced.error());
+  if (held_.empty()) has_unannounced_ = false;
+  if (has_unannounced_ && is_round) {
+    const auto announced = lookup_->announce();
+    has_unannounced_ = !announced;
+    if (!announced) hooks_.failed(announced.error());
   }
   const auto expired = std::partition(held_.begin(), held_.end(),
                                       [&](const Request& each) { return each.until > clock_.now() && !is_last; });
-  for (auto each = expired; each != held_.end(); ++each) answer(*each, Answer::waits);
+  for (auto each = expired; each != held_.end(); ++each) reply(*each, Answer::waits);
   held_.erase(expired, held_.end());
 }
 
-std::vector<OutboxWaiter::Request> OutboxWaiter::look(std::vector<Request> requests) {
-  if (requests.empty()) return {};
+std::vector<OutboxWaiter::Request> OutboxWaiter::settle(std::vector<Request> requests) {
+  std::vector<Request> rest;
+  if (requests.empty()) return rest;
+  Answer for_all = hooks_.is_answering() ? Answer::gone : Answer::not_asked;
+  for (std::size_t begin = 0, end = 0; begin < requests.size(); begin = end) {
+    std::size_t size = 0;
+    while (end < requests.size() && (end == begin || size + requests[end].queries.size() <= kLookupBatch))
+      size += requests[end++].queries.size();
+    const std::span<Request> part(requests.begin() + static_cast<std::ptrdiff_t>(begin), end - begin);
+    if (for_all == Answer::gone && !settle_together(part, rest)) for_all = Answer::unknown;
+    if (for_all != Answer::gone)
+      for (Request& each : part) reply(each, for_all);
+  }
+  return rest;
+}
+
+bool OutboxWaiter::settle_together(std::span<Request> requests, std::vector<Request>& rest) {
   std::vector<EntryQuery> queries;
   for (const Request& each : requests) std::ranges::copy(each.queries, std::back_inserter(queries));
   const auto waiting = look_up(queries);
-  if (!waiting) {
-    const Answer what = hooks_.is_answering() ? Answer::unknown : Answer::gone;
-    for (Request& each : requests) answer(each, what);
-    return {};
-  }
-  std::vector<Request> rest;
+  if (!waiting) return false;
   std::size_t next = 0;
   for (Request& each : requests) {
     std::vector<EntryQuery> left;
@@ -104,15 +116,15 @@ std::vector<OutboxWaiter::Request> OutboxWaiter::look(std::vector<Request> reque
       if ((*waiting)[next++]) left.push_back(std::move(query));
     each.queries = std::move(left);
     if (each.queries.empty())
-      answer(each, Answer::gone);
+      reply(each, Answer::gone);
     else
       rest.push_back(std::move(each));
   }
-  return rest;
+  return true;
 }
 
+// A request may have more queries than a statement.
 Result<std::vector<bool>> OutboxWaiter::look_up(const std::vector<EntryQuery>& queries) {
-  if (!hooks_.is_answering()) return Error{ErrorCode::unavailable, "it does not answer", ""};
   std::vector<bool> all;
   for (std::size_t i = 0; i < queries.size(); i += kLookupBatch) {
     const auto part = lookup_->are_waiting(std::span(queries).subspan(i, std::min(kLookupBatch, queries.size() - i)));
@@ -125,7 +137,7 @@ Result<std::vector<bool>> OutboxWaiter::look_up(const std::vector<EntryQuery>& q
   return all;
 }
 
-void OutboxWaiter::answer(Request& request, Answer answer) {
+void OutboxWaiter::reply(Request& request, Answer answer) {
   {
     MutexLock lock(mutex_);
     waiting_ -= request.size;

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/mutex.h"
@@ -18,19 +19,19 @@
 
 namespace tocsin {
 
-// Its session connects at the first call and waits two seconds at most for an answer.
+// Its session connects at the first call. It waits two seconds at most for a connection or an answer, and tries twice.
 std::unique_ptr<OutboxLookup> outbox_lookup(SessionConfig session);
 
 // Thread: push any; the rest owner only.
 class OutboxWaiter {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(2);
-  // More queries than this do not wait.
-  static constexpr std::size_t kMostQueries = 100'000;
+  static constexpr std::size_t kMostQueries = 100'000;  // that may wait; others are refused
   enum class Answer {
-    gone,     // no entry waits, or the database is known not to answer
-    waits,    // an entry still waits after kPatience, or at the stop
-    unknown,  // the lookup failed although the database is believed to answer
+    gone,       // no entry waits
+    waits,      // an entry still waits after kPatience, or at the stop
+    not_asked,  // the database is known not to answer
+    unknown,    // the lookup failed
   };
   using Done = std::function<void(Answer)>;
 
@@ -48,7 +49,7 @@ class OutboxWaiter {
   bool push(std::vector<EntryQuery> queries, Done done);
   void stop();  // answers all that wait. May be called again
 
-  // One round of the thread, for tests. `is_last`: answers all. REQUIRES: not started.
+  // One step of the thread, for tests. `is_last`: answers all. REQUIRES: not started.
   void step(bool is_last = false);
 
  private:
@@ -60,10 +61,12 @@ class OutboxWaiter {
   };
 
   void run();
-  // Answers the requests whose entries are gone, and all if the database does not answer; returns the others.
-  std::vector<Request> look(std::vector<Request> requests);
+  // Answers the requests whose entries are gone, and all when the lookup fails; returns the others.
+  std::vector<Request> settle(std::vector<Request> requests);
+  // The same for requests that share a lookup. False: it failed.
+  bool settle_together(std::span<Request> requests, std::vector<Request>& rest);
   Result<std::vector<bool>> look_up(const std::vector<EntryQuery>& queries);
-  void answer(Request& request, Answer answer);
+  void reply(Request& request, Answer answer);
 
   const std::unique_ptr<OutboxLookup> lookup_;
   const Clock& clock_;
@@ -71,7 +74,7 @@ class OutboxWaiter {
   // Of the thread: requests whose entries were there at the last look, whether one was found since the last
   // announcement, and the time of the next look and announcement.
   std::vector<Request> held_;
-  bool is_new_ = false;
+  bool has_unannounced_ = false;
   MonoTime next_round_{};
   Mutex mutex_;
   std::vector<Request> new_ TOCSIN_GUARDED_BY(mutex_);

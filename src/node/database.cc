@@ -141,6 +141,7 @@ Status Database::start() {
 }
 
 void Database::stop() {
+  stop_outbox_waiter();
   engine_.stop(Duration(0), [] {});
   housekeeping_.stop();
   creates_.stop();

@@ -81,7 +81,6 @@ class Database {
   std::optional<Error> unavailable_reason() const;
   // It can be used, and answers (OutageWatch).
   bool is_answering() const;
-  bool is_outage() const { return watch_.is_outage(); }
   // `mine`: this node's shards in this database, scanned as soon as it may be used. `all`: all shards in it.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;  // how many of this node's

@@ -58,10 +58,7 @@ std::optional<Error> DatabaseMap::unavailable_reason(DatabaseId database_id) con
   if (!database)
     return Error{ErrorCode::unavailable,
                  "this node was not started with it; start it with all databases of the shard map", ""};
-  if (auto why = database->unavailable_reason()) return why;
-  // Requests need not wait for the time-outs of a server that is known not to answer.
-  if (database->is_outage()) return Error{ErrorCode::unavailable, "it does not answer", ""};
-  return {};
+  return database->unavailable_reason();
 }
 
 bool DatabaseMap::is_answering(DatabaseId database_id) const {

@@ -11,7 +11,6 @@ namespace tocsin {
 namespace {
 
 constexpr Duration kTurn = std::chrono::seconds(1);
-constexpr Duration kTurnAfterFailure = std::chrono::milliseconds(250);  // the end of an outage is known so soon
 // The registry is read this often without a notification, because notifications can be lost.
 constexpr Duration kReload = std::chrono::seconds(3);
 constexpr Duration kFlush = std::chrono::seconds(10);  // a killed node loses what was recorded since
@@ -85,8 +84,8 @@ void Housekeeping::run() {
   MonoTime next_reload = clock_.now() + kReload;
   const auto rest = [&] {
     const Duration until_reload = std::max(next_reload - clock_.now(), Duration(0));
-    if (is_check_wanted_) return std::min(kTurnAfterFailure, until_reload);
-    return has_counts_to_fold_ ? std::min(kTurn, until_reload) : until_reload;
+    const bool is_quiet = !has_counts_to_fold_ && !is_check_wanted_;
+    return is_quiet ? until_reload : std::min(kTurn, until_reload);
   };
   while (worker_.wait_for(rest())) {
     const bool reload = is_reload_wanted_.exchange(false) || clock_.now() >= next_reload;

@@ -1,6 +1,6 @@
-// Housekeeping: the thread of a node that maintains one database. Every 250 ms after a turn that failed, every second
-// while there are counts to fold, else every 3 s, it takes a turn: it does the tasks that are due. Several nodes may do
-// the same task at once. Owned by Database.
+// Housekeeping: the thread of a node that maintains one database. Every second while there are counts to fold or the
+// last turn failed, else every 3 s, it takes a turn: it does the tasks that are due. Several nodes may do the same task
+// at once. Owned by Database.
 //
 //   read the types                                                         3 s
 //   fold counts (add up what transactions have noted)                      1 s while there are any, else 3 s

@@ -90,46 +90,64 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
   return map_.at(database_id)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
 
+namespace {
+
+// What the outboxes of several databases answer to one call. Thread: any.
+class OutboxAnswers {
+ public:
+  using Proceed = std::function<void(Result<Backend::Unasked>)>;
+  OutboxAnswers(std::size_t asked, Backend::Unasked unasked, Proceed proceed)
+      : proceed_(std::move(proceed)), left_(asked), unasked_(std::move(unasked)) {}
+
+  // Calls `proceed` with the last answer. The first error wins.
+  void take(const Database& database, OutboxWaiter::Answer answer) {
+    take(answer == OutboxWaiter::Answer::waits     ? Status(in_outbox(database.name()))
+         : answer == OutboxWaiter::Answer::unknown ? Status(unknown_outbox(database.name()))
+                                                   : Status(Unit{}),
+         answer == OutboxWaiter::Answer::not_asked ? &database : nullptr);
+  }
+  void take(const Status& one, const Database* unasked = nullptr) {
+    MutexLock lock(mutex_);
+    if (!one && result_) result_ = one;
+    if (unasked) unasked_.push_back(unasked->database_id());
+    if (--left_ > 0) return;
+    Result<Backend::Unasked> result = result_ ? Result<Backend::Unasked>(std::move(unasked_)) : result_.error();
+    lock.unlock();
+    proceed_(std::move(result));
+  }
+
+ private:
+  const Proceed proceed_;
+  Mutex mutex_;
+  std::size_t left_ TOCSIN_GUARDED_BY(mutex_);
+  Status result_ TOCSIN_GUARDED_BY(mutex_) = Unit{};
+  Backend::Unasked unasked_ TOCSIN_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
 void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
-  struct State {
-    Mutex mutex;
-    std::size_t left TOCSIN_GUARDED_BY(mutex) = 0;
-    Result<Unasked> result TOCSIN_GUARDED_BY(mutex) = Unasked{};
-  };
+  if (!has_several_databases()) return proceed(Unasked{});
+  // A request for a database that does not answer need not wait for entries that cannot be relayed to it.
+  std::erase_if(queries, [this](const EntryQuery& query) {
+    const Shard shard = query.job_id != 0 ? shard_of(query.job_id) : shard_of(query.biz_id, shards_);
+    return !map_.is_answering(map_.of(shard));
+  });
+  if (queries.empty()) return proceed(Unasked{});
   std::vector<Database*> asked;
   Unasked unasked;
-  if (has_several_databases()) {
-    for (const auto& database : map_.all()) {
-      if (database->is_answering())
-        asked.push_back(database.get());
-      else
-        unasked.push_back(database->database_id());
-    }
+  for (const auto& [database_id, shards] : map_.unknown()) unasked.push_back(database_id);
+  for (const auto& database : map_.all()) {
+    if (database->is_answering())
+      asked.push_back(database.get());
+    else
+      unasked.push_back(database->database_id());
   }
   if (asked.empty()) return proceed(std::move(unasked));
-  const auto state = std::make_shared<State>();
-  {
-    MutexLock lock(state->mutex);
-    state->left = asked.size();
-    state->result = std::move(unasked);
-  }
-  const auto count_down = [state, proceed = std::move(proceed)](Status one) {
-    Result<Unasked> result = Unasked{};
-    {
-      MutexLock lock(state->mutex);
-      if (!one) state->result = one.error();
-      if (--state->left > 0) return;
-      result = state->result;
-    }
-    proceed(result);
-  };
+  const auto answers = std::make_shared<OutboxAnswers>(asked.size(), std::move(unasked), std::move(proceed));
   for (Database* database : asked) {
-    const auto take = [count_down, database](OutboxWaiter::Answer answer) {
-      count_down(answer == OutboxWaiter::Answer::gone    ? Status(Unit{})
-                 : answer == OutboxWaiter::Answer::waits ? Status(in_outbox(database->name()))
-                                                         : Status(unknown_outbox(database->name())));
-    };
-    if (!database->await_outbox(queries, take)) count_down(too_many_requests());
+    const auto take = [answers, database](OutboxWaiter::Answer answer) { answers->take(*database, answer); };
+    if (!database->await_outbox(queries, take)) answers->take(too_many_requests());
   }
 }
 

@@ -35,11 +35,6 @@ bool OutageWatch::is_answering() const {
   return answered_at_ != MonoTime() && !is_outage_ && clock_.now() - answered_at_ < kSilence;
 }
 
-bool OutageWatch::is_outage() const {
-  MutexLock lock(mutex_);
-  return is_outage_;
-}
-
 bool OutageWatch::wants_check() {
   MutexLock lock(mutex_);
   const MonoTime now = clock_.now();

@@ -24,8 +24,6 @@ class OutageWatch {
   void failed(const Error& error);
   // It has answered, within the last kSilence, and no outage has begun since.
   bool is_answering() const;
-  // An outage has begun and not ended: a call has failed. Of a silence alone it is not known.
-  bool is_outage() const;
   // A call of another thread than housekeeping's failed as unavailable. True: housekeeping should find out now whether
   // the database answers; at most once a second, and not during an outage.
   bool wants_check();

@@ -317,6 +317,13 @@ TEST_F(DatabasesApi, AKeyedCreateFindsTheJobThatComesOutOfAnOutbox) {
   backend.keys_in_outbox = {key};
   EXPECT_EQ(post("/v1/jobs", '{' + job + '}').status, 503);
   EXPECT_EQ(post("/v1/jobs/batch", R"({"jobs":[{)" + job + "}]}").status, 503);
+  const Answer partial =
+      post("/v1/jobs/batch?partial=true",
+           R"({"jobs":[{)" + job + R"(},{"biz_type":"order.unpaid","delay_ms":60000,"biz_id":")" + key + "\"}]}");
+  EXPECT_EQ(partial.body.at("items")[0].at("error").at("status"), 503);
+  EXPECT_EQ(partial.body.at("items")[1].at("created"), true);
+  EXPECT_EQ(post("/v1/jobs/batch", R"({"jobs":[{)" + job + R"(},{"biz_type":"order.unpaid"}]})").status, 400)
+      << "what can never be created is refused first";
   EXPECT_EQ(make_job(key).empty(), false) << "without an idempotency key it need not wait";
 }
 

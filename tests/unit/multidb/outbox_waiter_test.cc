@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -46,14 +47,21 @@ class FakeLookup final : public OutboxLookup {
 
 class Waiting : public testing::Test {
  protected:
-  // Its answer: 'w' the entry waits, '-' no entry, '?' unknown; a space: none yet.
+  // Its answer: 'w' the entry waits, '-' no entry, 'n' not asked, '?' unknown; a space: none yet.
   char& ask(std::vector<EntryQuery> queries) {
     char& answer = *answers_.emplace_back(std::make_unique<char>(' '));
     const auto take = [&answer](OutboxWaiter::Answer what) {
-      answer = what == OutboxWaiter::Answer::gone ? '-' : what == OutboxWaiter::Answer::waits ? 'w' : '?';
+      answer = what == OutboxWaiter::Answer::gone        ? '-'
+               : what == OutboxWaiter::Answer::waits     ? 'w'
+               : what == OutboxWaiter::Answer::not_asked ? 'n'
+                                                         : '?';
     };
     EXPECT_TRUE(waiter.push(std::move(queries), take));
     return answer;
+  }
+  void failed(const Error& error) {
+    errors.push_back(error);
+    if (on_failure) on_failure();
   }
   void next_round() {
     clock.advance(20ms);
@@ -63,10 +71,10 @@ class Waiting : public testing::Test {
   ManualClock clock;
   Entries entries;
   bool is_answering = true;
+  std::function<void()> on_failure;
   std::vector<Error> errors;
-  OutboxWaiter waiter{
-      std::make_unique<FakeLookup>(entries), clock,
-      OutboxWaiter::Hooks{[this] { return is_answering; }, [this](const Error& e) { errors.push_back(e); }}};
+  OutboxWaiter waiter{std::make_unique<FakeLookup>(entries), clock,
+                      OutboxWaiter::Hooks{[this] { return is_answering; }, [this](const Error& e) { failed(e); }}};
 
  private:
   std::vector<std::unique_ptr<char>> answers_;
@@ -99,6 +107,9 @@ TEST_F(Waiting, LooksAndAnnouncesEveryTwentyMillisecondsHoweverManyCome) {
   }
   EXPECT_EQ(entries.looks, 6) << "a new request is looked for at once, what is held is not";
   EXPECT_EQ(entries.announced, 1);
+  next_round();
+  EXPECT_EQ(entries.looks, 7);
+  EXPECT_EQ(entries.announced, 2) << "of those that came since";
   entries.keys.clear();
   const char& fresh = ask({{0, "order-1"}});
   waiter.step();
@@ -142,9 +153,12 @@ TEST_F(Waiting, AFailedLookIsNoAnswer) {
   const char& held = ask({{0, "order-1"}});
   waiter.step();
   entries.fails = true;
-  const char& fresh = ask({{0, "order-2"}});
+  on_failure = [this] { is_answering = false; };  // the failure is how it becomes known
   next_round();
   EXPECT_EQ(held, '?');
+  is_answering = true;
+  const char& fresh = ask({{0, "order-2"}});
+  next_round();
   EXPECT_EQ(fresh, '?');
   EXPECT_EQ(errors.size(), 2U);
 }
@@ -156,8 +170,8 @@ TEST_F(Waiting, IsNotForADatabaseThatIsKnownToBeAway) {
   is_answering = false;
   const char& fresh = ask({{0, "order-1"}});
   next_round();
-  EXPECT_EQ(held, '-');
-  EXPECT_EQ(fresh, '-');
+  EXPECT_EQ(held, 'n');
+  EXPECT_EQ(fresh, 'n');
   EXPECT_EQ(entries.looks, 1);
 }
 
