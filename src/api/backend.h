@@ -120,9 +120,9 @@ class Backend {
   // What consumers report of leases of one database: `done` gets a reply per lease, in order. Return value: as of
   // create(). REQUIRES: unavailable_reason() of the database returned nullopt.
   virtual bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
-                             std::function<void(Result<std::vector<LeaseReply>>)> done) = 0;
+                             std::function<void(Result<std::vector<LeaseResult>>)> done) = 0;
   virtual bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
-                             std::function<void(Result<std::vector<ExtendReply>>)> done) = 0;
+                             std::function<void(Result<std::vector<LeaseResult>>)> done) = 0;
 
   // Adds the consumer to those that wait. False: too many wait already, LeaseCall::done will not be called (answer
   // 429).
@@ -136,6 +136,8 @@ class Backend {
   virtual bool are_leases_counted(TypeId type) const = 0;
   // Adds `n` to a counter of the metrics: results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;
+  // `n` attempts of leased jobs of this type ended so.
+  virtual void note_outcomes(TypeId type, EventSink::Ending ending, std::int64_t n) = 0;
 
   // Runs `work` on a thread of that database: writes and short reads. False: its queue is full (answer 429). REQUIRES:
   // unavailable_reason() of the database returned nullopt.

@@ -179,6 +179,7 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
   if (at.empty()) return reply(std::move(replies));
   const std::vector<JobId> missing = jobs_at(at, *replies);
   std::vector<EntryQuery> queries;
+  queries.reserve(missing.size());
   for (const JobId id : missing) queries.push_back({id, ""});
   const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
   const auto answer_locked = [at, first, reply] {

@@ -97,20 +97,27 @@ struct Outcomes {
   std::vector<std::size_t> indices;  // of the requests, among the items
 };
 
-void note_finished(const ApiContext& context, const Outcomes& outcomes, const std::vector<LeaseReply>& replies) {
-  std::int64_t done = 0, dead = 0, retried = 0;
+void note_finished(const ApiContext& context, const Outcomes& outcomes, const std::vector<LeaseResult>& results) {
+  using Ending = EventSink::Ending;
+  std::map<std::pair<TypeId, Ending>, std::int64_t> endings;
   std::vector<Lease> ended;
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (replies[i] != LeaseReply::applied) continue;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].kind != LeaseReply::applied) continue;
     const FinishRequest& request = outcomes.requests[i];
     ended.push_back({request.job_id, request.token});
-    done += request.kind == FinishRequest::Kind::done;
-    dead += request.kind == FinishRequest::Kind::dead;
-    retried += request.kind == FinishRequest::Kind::retry;
+    const Ending ending = request.kind == FinishRequest::Kind::done   ? Ending::done
+                          : request.kind == FinishRequest::Kind::dead ? Ending::dead
+                                                                      : Ending::retry;
+    ++endings[{results[i].type_id, ending}];
   }
-  context.backend.count(Counter::finished_done, done);
-  context.backend.count(Counter::finished_dead, dead);
-  context.backend.count(Counter::finished_retry, retried);
+  for (const auto& [what, n] : endings) {
+    const auto [type, ending] = what;
+    context.backend.note_outcomes(type, ending, n);
+    context.backend.count(ending == Ending::done   ? Counter::finished_done
+                          : ending == Ending::dead ? Counter::finished_dead
+                                                   : Counter::finished_retry,
+                          n);
+  }
   context.backend.note_ended(ended);
 }
 
@@ -119,11 +126,11 @@ bool finish(const ApiContext& context, DatabaseId database_id, const Outcomes& o
             const OnSettled& reply) {
   if (outcomes.requests.empty()) return reply(LeaseReplies(of, LeaseReply::stale)), true;
   return context.backend.finish_leases(database_id, outcomes.requests,
-                                       [&context, outcomes, of, reply](Result<std::vector<LeaseReply>> replies) {
+                                       [&context, outcomes, of, reply](Result<std::vector<LeaseResult>> replies) {
                                          if (!replies) return reply(replies.error());
                                          LeaseReplies settled(of, LeaseReply::stale);
                                          for (std::size_t i = 0; i < outcomes.indices.size(); ++i)
-                                           settled[outcomes.indices[i]] = (*replies)[i];
+                                           settled[outcomes.indices[i]] = (*replies)[i].kind;
                                          take_note([&] { note_finished(context, outcomes, *replies); });
                                          reply(std::move(settled));
                                        });
@@ -197,7 +204,7 @@ bool nack(const ApiContext& context, DatabaseId database_id, const Items& items,
       });
 }
 
-void note_extended(const ApiContext& context, const HeldLeases& held, const std::vector<ExtendReply>& replies,
+void note_extended(const ApiContext& context, const HeldLeases& held, const std::vector<LeaseResult>& replies,
                    Duration ttr) {
   std::map<TypeId, std::vector<Lease>> extended;
   for (std::size_t i = 0; i < held.indices.size(); ++i)
@@ -218,7 +225,7 @@ bool extend(const ApiContext& context, DatabaseId database_id, const HeldLeases&
   for (const Lease& lease : held.leases) extensions.push_back({lease, ttr});
   return context.backend.extend_leases(
       database_id, std::move(extensions),
-      [&context, held, settled = std::move(settled), ttr, reply](Result<std::vector<ExtendReply>> replies) {
+      [&context, held, settled = std::move(settled), ttr, reply](Result<std::vector<LeaseResult>> replies) {
         if (!replies) return reply(replies.error());
         LeaseReplies all = settled;
         for (std::size_t i = 0; i < held.indices.size(); ++i) all[held.indices[i]] = (*replies)[i].kind;

@@ -66,6 +66,7 @@ Metrics::Metrics(const Clock& clock)
   error_family_ = counters("tocsin_stage_errors_total", "Failed database calls by stage and kind");
   attempt_family_ =
       histograms("tocsin_attempt_seconds", "Duration of attempts by handlers of this node, by type and outcome");
+  outcome_family_ = counters("tocsin_outcomes_total", "Attempts that ended, by type and outcome: done, dead or retry");
   request_family_ = counters("tocsin_http_requests_total", "Answers over HTTP by route and status code");
   pool_wait_ =
       &histograms("tocsin_pool_wait_seconds", "How long requests waited for a database thread")->Add({}, kSeconds);
@@ -98,20 +99,24 @@ void Metrics::started(TypeId type, Duration lateness) {
   window_.record(lateness, clock_.now());
 }
 
+Metrics::Ends Metrics::ends_of(TypeId type, Ending ending, bool is_timed) {
+  MutexLock lock(mutex_);
+  Ends& ends = ends_[{type, ending}];
+  const char* const outcome = ending == Ending::done ? "done" : ending == Ending::dead ? "dead" : "retry";
+  if (!ends.n) ends.n = &outcome_family_->Add({{"biz_type", label_of(type)}, {"outcome", outcome}});
+  if (is_timed && !ends.took)
+    ends.took = &attempt_family_->Add({{"biz_type", label_of(type)}, {"outcome", outcome}}, kSeconds);
+  return ends;
+}
+
 void Metrics::ended(TypeId type, Ending ending, Duration took) {
-  prometheus::Histogram* histogram = nullptr;
-  {
-    MutexLock lock(mutex_);
-    auto it = attempts_.find({type, ending});
-    if (it == attempts_.end()) {
-      const char* const outcome = ending == Ending::done ? "done" : ending == Ending::dead ? "dead" : "retry";
-      prometheus::Histogram& made =
-          attempt_family_->Add({{"biz_type", label_of(type)}, {"outcome", outcome}}, kSeconds);
-      it = attempts_.emplace(std::pair(type, ending), &made).first;
-    }
-    histogram = it->second;
-  }
-  histogram->Observe(seconds(took));
+  const Ends ends = ends_of(type, ending, true);
+  ends.n->Increment();
+  ends.took->Observe(seconds(took));
+}
+
+void Metrics::ended_elsewhere(TypeId type, Ending ending, std::int64_t n) {
+  if (n > 0) ends_of(type, ending, false).n->Increment(static_cast<double>(n));
 }
 
 void Metrics::answered(const std::string& route, int status) {

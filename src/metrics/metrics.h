@@ -41,6 +41,7 @@ class Metrics final : public EventSink {
   void count(Counter what, std::int64_t n) override;
   void started(TypeId type, Duration lateness) override;
   void ended(TypeId type, Ending ending, Duration took) override;
+  void ended_elsewhere(TypeId type, Ending ending, std::int64_t n) override;
   void answered(const std::string& route, int status);  // an HTTP request; `route`: its path template; empty: unknown
   void waited(Duration time);                           // how long a request waited for a database thread
   // The same for requests that met a lock, and for the threads that may wait for locks.
@@ -70,6 +71,12 @@ class Metrics final : public EventSink {
     prometheus::Histogram* lateness = nullptr;
     prometheus::Counter* missed = nullptr;  // nullptr: the type had no target yet
   };
+  struct Ends {
+    prometheus::Counter* n = nullptr;
+    prometheus::Histogram* took = nullptr;  // nullptr: no handler of this node has made such an attempt yet
+  };
+  // `is_timed`: with a histogram.
+  Ends ends_of(TypeId type, Ending ending, bool is_timed);
   // Adds one to `missed` if the lateness is above the type's target.
   prometheus::Histogram& note_start(TypeId type, Duration lateness);
 
@@ -81,6 +88,7 @@ class Metrics final : public EventSink {
   prometheus::Family<prometheus::Histogram>* step_family_;
   prometheus::Family<prometheus::Counter>* error_family_;
   prometheus::Family<prometheus::Histogram>* attempt_family_;
+  prometheus::Family<prometheus::Counter>* outcome_family_;
   prometheus::Family<prometheus::Counter>* request_family_;
   prometheus::Histogram* pool_wait_;
   prometheus::Histogram* lock_pool_wait_;
@@ -89,7 +97,7 @@ class Metrics final : public EventSink {
   std::shared_ptr<const TypeCatalog> catalog_ TOCSIN_GUARDED_BY(mutex_);
   std::map<TypeId, Starts> starts_ TOCSIN_GUARDED_BY(mutex_);
   TypeLabels labels_ TOCSIN_GUARDED_BY(mutex_);
-  std::map<std::pair<TypeId, Ending>, prometheus::Histogram*> attempts_ TOCSIN_GUARDED_BY(mutex_);
+  std::map<std::pair<TypeId, Ending>, Ends> ends_ TOCSIN_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, int>, prometheus::Counter*> requests_ TOCSIN_GUARDED_BY(mutex_);
   std::map<std::string, prometheus::Histogram*, std::less<>> by_stage_ TOCSIN_GUARDED_BY(mutex_);
   std::vector<std::pair<prometheus::Gauge*, std::function<double()>>> gauges_ TOCSIN_GUARDED_BY(mutex_);

@@ -30,6 +30,9 @@ class DatabaseEvents final : public EventSink {
     metrics_.ended(type, ending, took);
     reports_.ended(type, ending, took);
   }
+  void ended_elsewhere(TypeId type, Ending ending, std::int64_t n) override {
+    metrics_.ended_elsewhere(type, ending, n);
+  }
   void failed(std::string_view stage, const Error& error) override;
   // The same without a check: housekeeping itself has failed.
   void note_failure(std::string_view stage, const Error& error);

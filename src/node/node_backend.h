@@ -60,11 +60,11 @@ class NodeBackend final : public Backend {
   bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
   void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
-                     std::function<void(Result<std::vector<LeaseReply>>)> done) override {
+                     std::function<void(Result<std::vector<LeaseResult>>)> done) override {
     return map_.at(database_id)->write_lease({OutcomesAsked{std::move(outcomes), std::move(done)}});
   }
   bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
-                     std::function<void(Result<std::vector<ExtendReply>>)> done) override {
+                     std::function<void(Result<std::vector<LeaseResult>>)> done) override {
     return map_.at(database_id)->write_lease({ExtensionsAsked{std::move(extensions), std::move(done)}});
   }
   bool lease(LeaseCall call) override;
@@ -72,6 +72,9 @@ class NodeBackend final : public Backend {
   void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) override;
   bool are_leases_counted(TypeId type) const override { return parts_.permits.flow()->is_counted(type, clock_.now()); }
   void count(Counter what, std::int64_t n) override { parts_.metrics.count(what, n); }
+  void note_outcomes(TypeId type, EventSink::Ending ending, std::int64_t n) override {
+    parts_.metrics.ended_elsewhere(type, ending, n);
+  }
   bool post(DatabaseId database_id, std::function<void(Stores&)> work) override {
     return map_.at(database_id)->post(std::move(work));
   }

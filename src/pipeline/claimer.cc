@@ -1,6 +1,7 @@
 #include "pipeline/claimer.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -76,11 +77,14 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
     return now + shared_.config.retry_pause;
   }
   parts_.size.note_success();
+  std::map<TypeId, std::int64_t> by_type;
   for (const Fired& job : *fired) {
     shared_.events.started(job.type_id, job.started_at - job.due_at);
+    ++by_type[job.type_id];
     note_clock(now, job.started_at);
   }
   shared_.events.count(Counter::finished_done, static_cast<std::int64_t>(fired->size()));
+  for (const auto& [type, n] : by_type) shared_.events.ended_elsewhere(type, EventSink::Ending::done, n);
   if (batch.is_paced) return_unused_rate(batch, *fired);
   std::vector<JobId> won;
   for (const Fired& job : *fired) won.push_back(job.job_id);

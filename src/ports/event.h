@@ -44,6 +44,8 @@ class EventSink {
   // Not called for fired jobs, leases, and attempts that did not start.
   enum class Ending { done, dead, retry };
   virtual void ended(TypeId, Ending, Duration) {}
+  // `n` attempts that no handler of this node made have ended: fired jobs, and leases that callers reported to it.
+  virtual void ended_elsewhere(TypeId, Ending, std::int64_t) {}
   // A store call failed. `stage`: the part that made it, for metrics and logs: "finisher", "hints".
   virtual void failed(std::string_view stage, const Error& error) = 0;
 };

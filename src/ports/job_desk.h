@@ -116,8 +116,8 @@ struct Extension {
   Duration ttr{0};
 };
 
-// Answer to extend.
-struct ExtendReply {
+// Answer to finish_leased and extend.
+struct LeaseResult {
   LeaseReply kind = LeaseReply::stale;
   TypeId type_id = 0;  // of the job; only if applied
 };
@@ -185,11 +185,11 @@ class JobDesk {
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
   // As JobStore::finish, for valid leases only.
-  virtual Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                        const std::string& node) = 0;
+  virtual Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
+                                                         const std::string& node) = 0;
 
   // Lets each lease end its `ttr` from now, by the database's clock, be that later or earlier than before.
-  virtual Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) = 0;
+  virtual Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) = 0;
 };
 
 }  // namespace tocsin

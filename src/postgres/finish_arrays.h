@@ -25,8 +25,8 @@ class FinishArrays {
   }
 
   // Executes the statement. `node`: name of this node, for the jobs' errors. Returns a row per outcome that was
-  // applied: its ordinal in `requests`, from 1. The claims of the others are stale, or their rows locked or
-  // write-frozen.
+  // applied: its ordinal in `requests`, from 1, and the job's type. The claims of the others are stale, or their rows
+  // locked or write-frozen.
   pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, const std::string& node) {
     return tocsin::exec(tx, statement, shards_.literal(), jobs_.literal(), tokens_.literal(), kinds_.literal(),
                         delays_.literal(), messages_.literal(), node);

@@ -31,9 +31,9 @@ class PgJobDesk final : public JobDesk {
   Result<int> retry_many(const RetryMany& request) override;
   // pg_leases.cc
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
-  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                const std::string& node) override;
-  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) override;
+  Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
+                                                 const std::string& node) override;
+  Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) override;
 
  private:
   Status reserve_ids(std::size_t n);  // makes sequence_ hold n numbers at least

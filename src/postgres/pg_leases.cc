@@ -23,21 +23,35 @@ Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const 
   });
 }
 
+namespace {
+
+// By the ordinals, from 1, that the rows begin with: the types that they have next. `of`: how many there may be.
+std::vector<std::optional<TypeId>> types_of(const pqxx::result& rows, std::size_t of) {
+  std::vector<std::optional<TypeId>> types(of);
+  for (const auto& row : rows) types[row[0].as<std::size_t>() - 1] = row[1].as<TypeId>();
+  return types;
+}
+
+}  // namespace
+
 // A call that writes many leases: those that cannot be written do not keep others from it.
 class PgJobDesk::LeaseWrite {
  public:
   using Indices = std::span<const std::size_t>;  // in the call
-  // Runs one statement for the leases at `indices`, skipping locked rows. True: the lease at `indices[i]` is written.
-  using Statement = std::function<Result<std::vector<bool>>(Indices indices)>;
+  // Runs one statement for the leases at `indices`, skipping locked rows. Returns for each lease that is written the
+  // type of its job; nullopt: it is not.
+  using Types = std::vector<std::optional<TypeId>>;
+  using Statement = std::function<Result<Types>(Indices indices)>;
 
   LeaseWrite(PgJobDesk& desk, std::vector<Lease> leases, Statement statement)
       : desk_(desk), leases_(std::move(leases)), statement_(std::move(statement)) {}
 
-  Result<std::vector<LeaseReply>> run() {
-    replies_.assign(leases_.size(), LeaseReply::busy);
+  Result<std::vector<LeaseResult>> run() {
+    replies_.assign(leases_.size(), {LeaseReply::busy});
     if (write(busy())) tell_stale();
-    const bool is_any_settled = std::ranges::any_of(
-        replies_, [](LeaseReply reply) { return reply == LeaseReply::applied || reply == LeaseReply::stale; });
+    const bool is_any_settled = std::ranges::any_of(replies_, [](const LeaseResult& reply) {
+      return reply.kind == LeaseReply::applied || reply.kind == LeaseReply::stale;
+    });
     if (trouble_ && !is_any_settled && !is_contention(trouble_->code)) return *trouble_;
     return std::move(replies_);
   }
@@ -46,7 +60,7 @@ class PgJobDesk::LeaseWrite {
   std::vector<std::size_t> busy() const {
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < replies_.size(); ++i)
-      if (replies_[i] == LeaseReply::busy) open.push_back(i);
+      if (replies_[i].kind == LeaseReply::busy) open.push_back(i);
     // In the same order in every call, so that two calls cannot deadlock. Leases of a shard are neighbours.
     std::ranges::sort(open, {}, [&](std::size_t i) { return std::pair(shard(i), leases_[i].job_id); });
     return open;
@@ -57,7 +71,7 @@ class PgJobDesk::LeaseWrite {
     const auto written = statement_(indices);
     if (written) {
       for (std::size_t i = 0; i < indices.size(); ++i)
-        if ((*written)[i]) replies_[indices[i]] = LeaseReply::applied;
+        if (const auto type = (*written)[i]) replies_[indices[i]] = {LeaseReply::applied, *type};
       return true;
     }
     trouble_ = written.error();
@@ -67,7 +81,7 @@ class PgJobDesk::LeaseWrite {
       return write(indices.first(half)) && write(indices.subspan(half));
     }
     if (trouble_->code == ErrorCode::in_doubt)
-      for (const std::size_t i : indices) replies_[i] = LeaseReply::in_doubt;
+      for (const std::size_t i : indices) replies_[i].kind = LeaseReply::in_doubt;
     return is_contention(trouble_->code);
   }
 
@@ -83,7 +97,7 @@ class PgJobDesk::LeaseWrite {
       return;
     }
     for (std::size_t i = 0; i < open.size(); ++i)
-      if (!(*held)[i]) replies_[open[i]] = LeaseReply::stale;
+      if (!(*held)[i]) replies_[open[i]].kind = LeaseReply::stale;
   }
 
   int shard(std::size_t i) const { return shard_of(leases_[i].job_id); }
@@ -91,32 +105,29 @@ class PgJobDesk::LeaseWrite {
   PgJobDesk& desk_;
   const std::vector<Lease> leases_;
   const Statement statement_;
-  std::vector<LeaseReply> replies_;
+  std::vector<LeaseResult> replies_;
   std::optional<Error> trouble_;  // the last
 };
 
-Result<std::vector<LeaseReply>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                         const std::string& node) {
+Result<std::vector<LeaseResult>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
+                                                          const std::string& node) {
   std::vector<Lease> leases;
   for (const FinishRequest& request : requests) leases.push_back({request.job_id, request.token});
   const auto statement = [&](LeaseWrite::Indices indices) {
     std::vector<FinishRequest> some;
     for (const std::size_t i : indices) some.push_back(requests[i]);
-    return session_.write<std::vector<bool>>([&](pqxx::nontransaction& tx) {
+    return session_.write<LeaseWrite::Types>([&](pqxx::nontransaction& tx) {
       const auto& name = session_.prepared("finish_leased");
-      std::vector<bool> written(indices.size());
       std::vector<JobId> ids;
       for (const FinishRequest& request : some) ids.push_back(request.job_id);
-      const auto applied = with_ids_freed(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); });
-      for (const auto& row : applied) written[row[0].as<std::size_t>() - 1] = true;
-      return written;
+      return types_of(with_ids_freed(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); }),
+                      indices.size());
     });
   };
   return LeaseWrite(*this, std::move(leases), statement).run();
 }
 
-Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> extensions) {
-  std::vector<ExtendReply> replies(extensions.size());
+Result<std::vector<LeaseResult>> PgJobDesk::extend(std::span<const Extension> extensions) {
   std::vector<Lease> leases;
   for (const Extension& extension : extensions) leases.push_back(extension.lease);
   const auto statement = [&](LeaseWrite::Indices indices) {
@@ -126,22 +137,14 @@ Result<std::vector<ExtendReply>> PgJobDesk::extend(std::span<const Extension> ex
       some.push_back(leases[i]);
       ttrs.add(extensions[i].ttr.count());
     }
-    return session_.write<std::vector<bool>>([&](pqxx::nontransaction& tx) {
+    return session_.write<LeaseWrite::Types>([&](pqxx::nontransaction& tx) {
       const LeaseArrays keys(some);
-      std::vector<bool> written(indices.size());
-      for (const auto& row : exec(tx, session_.prepared("extend"), keys.shards.literal(), keys.jobs.literal(),
-                                  keys.tokens.literal(), ttrs.literal())) {
-        const std::size_t i = row[0].as<std::size_t>() - 1;
-        written[i] = true;
-        replies[indices[i]].type_id = row[1].as<TypeId>();
-      }
-      return written;
+      return types_of(exec(tx, session_.prepared("extend"), keys.shards.literal(), keys.jobs.literal(),
+                           keys.tokens.literal(), ttrs.literal()),
+                      indices.size());
     });
   };
-  const auto kinds = LeaseWrite(*this, leases, statement).run();
-  if (!kinds) return kinds.error();
-  for (std::size_t i = 0; i < replies.size(); ++i) replies[i].kind = (*kinds)[i];
-  return replies;
+  return LeaseWrite(*this, leases, statement).run();
 }
 
 }  // namespace tocsin

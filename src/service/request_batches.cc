@@ -52,17 +52,15 @@ bool answered(const Asked<Request, Reply>& asked, Reply& reply, Try which) {
 
 constexpr std::size_t kMostLeases = 1'000;  // in one statement
 
-LeaseReply& kind_of(LeaseReply& reply) { return reply; }
-LeaseReply& kind_of(ExtendReply& reply) { return reply.kind; }
-
 // Answers a call; or leaves in it the leases that are locked, whose replies then join those of the others. True: it is
 // answered. `may_have_moved`: see write_leases().
-template <class Request, class Reply>
-bool answered(Asked<std::vector<Request>, std::vector<Reply>>& asked, std::vector<Reply> replies, bool may_have_moved) {
+template <class Request>
+bool answered(Asked<std::vector<Request>, std::vector<LeaseResult>>& asked, std::vector<LeaseResult> replies,
+              bool may_have_moved) {
   std::vector<Request> locked;
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    LeaseReply& kind = kind_of(replies[i]);
+    LeaseReply& kind = replies[i].kind;
     if (kind == LeaseReply::busy) {
       locked.push_back(asked.request[i]);
       indices.push_back(i);
@@ -72,13 +70,14 @@ bool answered(Asked<std::vector<Request>, std::vector<Reply>>& asked, std::vecto
   if (indices.empty()) return asked.done(std::move(replies)), true;
   if (indices.size() == replies.size()) return false;
   asked.request = std::move(locked);
-  asked.done = [all = std::move(replies), indices, done = std::move(asked.done)](Result<std::vector<Reply>> rest) {
-    std::vector<Reply> merged = all;
+  asked.done = [all = std::move(replies), indices,
+                done = std::move(asked.done)](Result<std::vector<LeaseResult>> rest) {
+    std::vector<LeaseResult> merged = all;
     for (std::size_t i = 0; i < indices.size(); ++i) {
       if (rest) {
         merged[indices[i]] = (*rest)[i];
       } else if (rest.error().code == ErrorCode::in_doubt) {
-        kind_of(merged[indices[i]]) = LeaseReply::in_doubt;
+        merged[indices[i]].kind = LeaseReply::in_doubt;
       }
     }
     done(std::move(merged));

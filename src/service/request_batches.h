@@ -36,8 +36,8 @@ struct ChangeItem {
   std::variant<CancelAsked, KeyCancelAsked, ChangeAsked, RetryAsked> what;
   MonoTime until{};
 };
-using OutcomesAsked = Asked<std::vector<FinishRequest>, std::vector<LeaseReply>>;
-using ExtensionsAsked = Asked<std::vector<Extension>, std::vector<ExtendReply>>;
+using OutcomesAsked = Asked<std::vector<FinishRequest>, std::vector<LeaseResult>>;
+using ExtensionsAsked = Asked<std::vector<Extension>, std::vector<LeaseResult>>;
 struct LeaseItem {
   std::variant<OutcomesAsked, ExtensionsAsked> what;
   MonoTime until{};

@@ -90,7 +90,7 @@ TEST_P(StoreContract, AnIdGivenTwiceStopsNothingThatEndsJobs) {
        [&](const auto& ids) {
          const std::vector<FinishRequest> acks{lease(ids[0]), lease(ids[1])};
          const auto replies = must(db->desk().finish_leased(acks, "n"));
-         return static_cast<std::size_t>(std::ranges::count(replies, LeaseReply::applied));
+         return static_cast<std::size_t>(std::ranges::count(replies, LeaseReply::applied, &LeaseResult::kind));
        }},
       {"cancel", JobStatus::cancelled,
        [&](const auto& ids) {

@@ -3,6 +3,7 @@
 
 #include "service/request_batches.h"
 #include "support/contract/store_fixture.h"
+#include "support/lease_kinds.h"
 
 namespace tocsin {
 namespace {
@@ -14,7 +15,9 @@ using FinishKind = FinishRequest::Kind;
 const Result<Replies> kUnanswered = Error{ErrorCode::unavailable, "not answered", ""};
 
 LeaseItem report(std::vector<FinishRequest> outcomes, Result<Replies>& reply) {
-  return {OutcomesAsked{std::move(outcomes), [&reply](Result<Replies> r) { reply = std::move(r); }}};
+  return {OutcomesAsked{std::move(outcomes), [&reply](const Result<std::vector<LeaseResult>>& results) {
+                          reply = results ? Result<Replies>(kinds_of(*results)) : results.error();
+                        }}};
 }
 
 TEST_P(StoreContract, RoundsCountTheAckOrTheNackOfALeaseAndNeverBoth) {

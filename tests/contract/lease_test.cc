@@ -1,5 +1,6 @@
 // JobDesk: leases.
 #include "support/contract/store_fixture.h"
+#include "support/lease_kinds.h"
 
 namespace tocsin {
 namespace {
@@ -9,14 +10,14 @@ using FinishKind = FinishRequest::Kind;
 LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
   const auto replies = db.desk().finish_leased({&request, 1}, "node-b");
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per request");
-  return (*replies)[0];
+  return (*replies)[0].kind;
 }
 
 std::optional<TypeId> extend(StoreFixture& db, const Lease& lease, Duration ttr) {
   const Extension extension{lease, ttr};
   const auto replies = db.desk().extend({&extension, 1});
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per lease");
-  const ExtendReply& reply = (*replies)[0];
+  const LeaseResult& reply = (*replies)[0];
   return reply.kind == LeaseReply::applied ? std::optional(reply.type_id) : std::nullopt;
 }
 
@@ -48,7 +49,8 @@ TEST_P(StoreContract, LeasesFinishEachInItsWayAndInOrder) {
   const auto replies = must(db->desk().finish_leased(requests, "node-b"));
   const std::vector<LeaseReply> wanted{LeaseReply::applied, LeaseReply::applied, LeaseReply::applied,
                                        LeaseReply::applied, LeaseReply::stale};
-  EXPECT_EQ(replies, wanted);
+  EXPECT_EQ(kinds_of(replies), wanted);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(replies[i].type_id, type_id) << i;
   EXPECT_EQ(find(ids[0]).status, JobStatus::done);
   EXPECT_EQ(find(ids[1]).status, JobStatus::pending);
   EXPECT_EQ(find(ids[1]).errors.at(0).message, "why");
@@ -107,10 +109,11 @@ TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, FinishKind::done, {}, ""},
                                             {open, claim_one(open).token, FinishKind::done, {}, ""}};
   db->lock(locked);
-  EXPECT_EQ(must(db->desk().finish_leased(requests, "node-b")), (std::vector{LeaseReply::busy, LeaseReply::applied}));
+  EXPECT_EQ(kinds_of(must(db->desk().finish_leased(requests, "node-b"))),
+            (std::vector{LeaseReply::busy, LeaseReply::applied}));
   EXPECT_EQ(find(open).status, JobStatus::done);
   EXPECT_EQ(find(locked).status, JobStatus::running);
-  EXPECT_EQ(must(db->desk().finish_leased({requests.data(), 1}, "node-b")), std::vector{LeaseReply::busy});
+  EXPECT_EQ(kinds_of(must(db->desk().finish_leased({requests.data(), 1}, "node-b"))), std::vector{LeaseReply::busy});
   db->unlock();
   EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
 }
@@ -141,7 +144,7 @@ TEST_P(StoreContract, OfALeaseThatIsGivenTwiceOneIsWritten) {
       failed{id, held.token, FinishKind::dead, {}, "no"};
   const std::vector<Extension> twice{{{id, held.token}, kLong}, {{id, held.token}, kLong}};
   EXPECT_EQ(must(db->desk().extend(twice)).size(), 2U);
-  const auto replies = must(db->desk().finish_leased(std::vector{done, failed}, "node-b"));
+  const auto replies = kinds_of(must(db->desk().finish_leased(std::vector{done, failed}, "node-b")));
   EXPECT_EQ(std::ranges::count(replies, LeaseReply::applied), 1);
   EXPECT_EQ(std::ranges::count(replies, LeaseReply::stale), 1);
   EXPECT_EQ(find(id).status, replies[0] == LeaseReply::applied ? JobStatus::done : JobStatus::dead);

@@ -121,12 +121,12 @@ TEST_F(MoveStoreTest, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
   const auto extended = must(desk.extend(for_two_hours(leases)));
   for (std::size_t i = 0; i < leases.size(); ++i)
     EXPECT_EQ(extended[i].kind, shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
-  for (const ExtendReply& reply : must(desk.extend(for_two_hours(still)))) EXPECT_EQ(reply.kind, LeaseReply::busy);
+  for (const LeaseResult& reply : must(desk.extend(for_two_hours(still)))) EXPECT_EQ(reply.kind, LeaseReply::busy);
   const auto finished = must(desk.finish_leased(requests, "n"));
   for (std::size_t i = 0; i < leases.size(); ++i)
-    EXPECT_EQ(finished[i], shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
+    EXPECT_EQ(finished[i].kind, shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
   must(store.unfreeze(move));
-  for (const ExtendReply& reply : must(desk.extend(for_two_hours(still)))) EXPECT_EQ(reply.kind, LeaseReply::applied);
+  for (const LeaseResult& reply : must(desk.extend(for_two_hours(still)))) EXPECT_EQ(reply.kind, LeaseReply::applied);
 }
 
 TEST_F(MoveStoreTest, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {

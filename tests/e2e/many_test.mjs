@@ -62,7 +62,7 @@ export async function ManyThousandsOfTypesAreCutWithAWord(stand) {
 
 export async function ChartsOfManyTypesSayWhereTheyBegin(stand) {
   const node = await busy(stand);
-  const page = await openPage(stand);
+  const page = await openPage(stand, {width: 1600});
   const kTypes = 300, hour = (i) => new Date((Math.floor(Date.now() / 3_600_000) - Math.floor(i / kTypes)) * 3_600_000).toISOString();
   await inPages(page, '/v1/reports/hour', () => 48 * kTypes, (i) => ({slot: hour(i), biz_type: `type.${i % kTypes}`, created: 1, done: 1, dead: 0, p50_ms: 1, p99_ms: 2}));
   await visit(page, node.url);

@@ -120,12 +120,12 @@ void Consumers::settle(int session, SimNode& node, const ClaimedJob& claimed, co
     const auto replies = call(session, job.job_id, [&](FakeJobDesk& desk) {
       return desk.finish_leased({&request, 1}, node.name());
     });
-    if (!replies || replies->front() == LeaseReply::busy) {
+    if (!replies || replies->front().kind == LeaseReply::busy) {
       world_.scheduler.sleep(up_to(500ms));
       continue;
     }
-    world_.checker.on_lease_reply(claimed, replies->front());
-    if (replies->front() == LeaseReply::stale) break;
+    world_.checker.on_lease_reply(claimed, replies->front().kind);
+    if (replies->front().kind == LeaseReply::stale) break;
     return node.end_lease({job.job_id, claimed.token});
   }
   world_.checker.on_lease_left(claimed);

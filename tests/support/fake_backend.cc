@@ -176,14 +176,8 @@ bool FakeBackend::lease(LeaseCall call) {
 namespace {
 
 // As a node answers a call whose rows are all locked.
-template <class Reply>
-Result<std::vector<Reply>> unless_all_locked(Result<std::vector<Reply>> replies) {
-  const auto is_locked = [](const Reply& reply) {
-    if constexpr (std::is_same_v<Reply, ExtendReply>)
-      return reply.kind == LeaseReply::busy;
-    else
-      return reply == LeaseReply::busy;
-  };
+Result<std::vector<LeaseResult>> unless_all_locked(Result<std::vector<LeaseResult>> replies) {
+  const auto is_locked = [](const LeaseResult& reply) { return reply.kind == LeaseReply::busy; };
   if (!replies || replies->empty() || !std::ranges::all_of(*replies, is_locked)) return replies;
   return Error{ErrorCode::conflict, "another transaction holds its row", ""};
 }
@@ -191,14 +185,14 @@ Result<std::vector<Reply>> unless_all_locked(Result<std::vector<Reply>> replies)
 }  // namespace
 
 bool FakeBackend::finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
-                                std::function<void(Result<std::vector<LeaseReply>>)> done) {
+                                std::function<void(Result<std::vector<LeaseResult>>)> done) {
   return post(database_id, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
     done(unless_all_locked(stores.desk.finish_leased(outcomes, node_name())));
   });
 }
 
 bool FakeBackend::extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
-                                std::function<void(Result<std::vector<ExtendReply>>)> done) {
+                                std::function<void(Result<std::vector<LeaseResult>>)> done) {
   return post(database_id, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
     done(unless_all_locked(stores.desk.extend(extensions)));
   });

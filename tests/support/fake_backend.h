@@ -61,6 +61,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<Hint> hints;
   int reloads = 0;
   std::map<Counter, std::int64_t> counted;
+  std::map<std::pair<TypeId, EventSink::Ending>, std::int64_t> outcomes;  // of leases
   std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
   std::vector<JobId> ended_leases;
   bool forgets_leases = false;  // what it is told of leases fails
@@ -85,9 +86,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
-                     std::function<void(Result<std::vector<LeaseReply>>)> done) override;
+                     std::function<void(Result<std::vector<LeaseResult>>)> done) override;
   bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
-                     std::function<void(Result<std::vector<ExtendReply>>)> done) override;
+                     std::function<void(Result<std::vector<LeaseResult>>)> done) override;
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> ended) override {
     if (forgets_leases) throw std::bad_alloc();
@@ -100,6 +101,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool are_leases_counted(TypeId) const override { return !is_cut_off_from_control; }
   bool is_cut_off_from_control = false;
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
+  void note_outcomes(TypeId type, EventSink::Ending ending, std::int64_t n) override { outcomes[{type, ending}] += n; }
   bool post(DatabaseId database_id, std::function<void(Stores&)> work) override;
   bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override {
     ++posted_reads;

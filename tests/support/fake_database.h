@@ -174,9 +174,9 @@ class FakeDatabase {
   Result<ChangeReply> retry(JobId job, WallTime now);
   std::vector<std::optional<Duration>> leases_left(const std::vector<Lease>& leases, WallTime now) const;
   std::vector<std::optional<LeasedJob>> leased(const std::vector<Lease>& leases, WallTime now) const;
-  Result<std::vector<LeaseReply>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
-                                                WallTime now);
-  Result<std::vector<ExtendReply>> extend(const std::vector<Extension>& extensions, WallTime now);
+  Result<std::vector<LeaseResult>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
+                                                 WallTime now);
+  Result<std::vector<LeaseResult>> extend(const std::vector<Extension>& extensions, WallTime now);
   int retry_many(const JobDesk::RetryMany& request, WallTime now);
   // ReportStore
   std::optional<Job> find(JobId job) const;

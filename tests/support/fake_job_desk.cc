@@ -346,23 +346,24 @@ std::vector<std::optional<LeasedJob>> FakeDatabase::leased(const std::vector<Lea
   return reply;
 }
 
-Result<std::vector<LeaseReply>> FakeDatabase::finish_leased(const std::vector<FinishRequest>& requests,
-                                                            const std::string& node, WallTime now) {
-  std::vector<LeaseReply> replies;
+Result<std::vector<LeaseResult>> FakeDatabase::finish_leased(const std::vector<FinishRequest>& requests,
+                                                             const std::string& node, WallTime now) {
+  std::vector<LeaseResult> results;
   for (const FinishRequest& request : requests) {
-    replies.push_back(LeaseReply::stale);
+    LeaseResult& result = results.emplace_back();
     if (!holds({request.job_id, request.token}, now)) continue;
+    const TypeId type = live_.at(request.job_id).job.type_id;
     const FinishReply reply = finish_one(request, node, now);
-    if (reply == FinishReply::applied) replies.back() = LeaseReply::applied;
-    if (reply == FinishReply::busy) replies.back() = LeaseReply::busy;
+    if (reply == FinishReply::applied) result = {LeaseReply::applied, type};
+    if (reply == FinishReply::busy) result.kind = LeaseReply::busy;
   }
-  return replies;
+  return results;
 }
 
-Result<std::vector<ExtendReply>> FakeDatabase::extend(const std::vector<Extension>& extensions, WallTime now) {
-  std::vector<ExtendReply> replies;
+Result<std::vector<LeaseResult>> FakeDatabase::extend(const std::vector<Extension>& extensions, WallTime now) {
+  std::vector<LeaseResult> replies;
   for (const auto& [lease, ttr] : extensions) {
-    ExtendReply& reply = replies.emplace_back();
+    LeaseResult& reply = replies.emplace_back();
     if (!holds(lease, now)) continue;
     if (is_locked(lease.job_id)) {
       reply.kind = LeaseReply::busy;

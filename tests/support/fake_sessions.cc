@@ -146,15 +146,15 @@ Result<std::vector<std::optional<LeasedJob>>> FakeJobDesk::leased(std::span<cons
       "leased", false, [&db = database_, l = copied(leases)](WallTime now) { return db.leased(l, now); });
 }
 
-Result<std::vector<LeaseReply>> FakeJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                           const std::string& node) {
-  return call<std::vector<LeaseReply>>(
+Result<std::vector<LeaseResult>> FakeJobDesk::finish_leased(std::span<const FinishRequest> requests,
+                                                            const std::string& node) {
+  return call<std::vector<LeaseResult>>(
       "finish_leased", true,
       [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
 }
 
-Result<std::vector<ExtendReply>> FakeJobDesk::extend(std::span<const Extension> extensions) {
-  return call<std::vector<ExtendReply>>(
+Result<std::vector<LeaseResult>> FakeJobDesk::extend(std::span<const Extension> extensions) {
+  return call<std::vector<LeaseResult>>(
       "extend", true, [&db = database_, e = copied(extensions)](WallTime now) { return db.extend(e, now); });
 }
 

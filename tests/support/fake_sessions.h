@@ -119,9 +119,9 @@ class FakeJobDesk final : public JobDesk, private FakeSession {
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
   Result<int> retry_many(const RetryMany& request) override;
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
-  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                const std::string& node) override;
-  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) override;
+  Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
+                                                 const std::string& node) override;
+  Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) override;
 };
 
 class FakeReportStore final : public ReportStore, private FakeSession {

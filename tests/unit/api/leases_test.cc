@@ -66,6 +66,9 @@ TEST_F(Leases, AreAcknowledgedOnce) {
   EXPECT_EQ(result("extend", item, {{"ttr_ms", 1000}}), "stale");
   EXPECT_EQ(backend.counted[Counter::finished_done], 1);
   EXPECT_EQ(backend.counted[Counter::stale_finishes], 3);
+  const TypeId type = backend.types()->find("ticket")->type_id;
+  EXPECT_EQ(backend.outcomes,
+            (std::map<std::pair<TypeId, EventSink::Ending>, std::int64_t>{{{type, EventSink::Ending::done}, 1}}));
 }
 
 TEST_F(Leases, NackSaysWhenOrTheBackoffDoes) {

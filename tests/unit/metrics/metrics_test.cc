@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "support/manual_clock.h"
@@ -58,6 +59,18 @@ TEST_F(MetricsTest, AttemptsNameTwoHundredTypes) {
   for (int type = 1; type <= kManyTypes; ++type) metrics.ended(type, EventSink::Ending::done, 1ms);
   expect_capped("tocsin_attempt_seconds_count",
                 "tocsin_attempt_seconds_count{biz_type=\"other\",outcome=\"done\"} 100");
+}
+
+TEST_F(MetricsTest, OutcomesAreCountedWhoeverMadeTheAttempt) {
+  metrics.ended(1, EventSink::Ending::done, 1ms);
+  metrics.ended_elsewhere(1, EventSink::Ending::done, 3);
+  metrics.ended_elsewhere(2, EventSink::Ending::retry, 2);
+  metrics.ended_elsewhere(3, EventSink::Ending::done, 0);
+  const auto lines = lines_that_start_with("tocsin_outcomes_total{");
+  EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()),
+            (std::set<std::string>{"tocsin_outcomes_total{biz_type=\"type.1001\",outcome=\"done\"} 4",
+                                   "tocsin_outcomes_total{biz_type=\"type.1002\",outcome=\"retry\"} 2"}));
+  EXPECT_EQ(lines_that_start_with("tocsin_attempt_seconds_count{").size(), 1U) << "of what was timed";
 }
 
 TEST_F(MetricsTest, ATypeHasOneNameInAllFamilies) {

@@ -41,6 +41,7 @@ TEST_F(FireTest, FiresInstantTypesInOneCall) {
   step();
   EXPECT_EQ(running(), 0U);
   EXPECT_EQ(events[Counter::finished_done], 1);
+  EXPECT_EQ(events.done_elsewhere(), (std::map<TypeId, std::int64_t>{{3, 1}}));
   EXPECT_EQ(events[Counter::claims_lost], 1);
   EXPECT_EQ(events.lateness(), std::vector<Duration>{4ms});
   EXPECT_EQ(shared().known.size(), 0U);

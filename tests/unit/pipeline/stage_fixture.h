@@ -29,6 +29,9 @@ class EventLog final : public EventSink {
  public:
   void count(Counter what, std::int64_t n) override { counts_[what] += n; }
   void started(TypeId, Duration lateness) override { lateness_.push_back(lateness); }
+  void ended_elsewhere(TypeId type, Ending ending, std::int64_t n) override {
+    if (ending == Ending::done) done_elsewhere_[type] += n;
+  }
   void failed(std::string_view, const Error&) override { ++failures_; }
 
   std::int64_t operator[](Counter what) const {
@@ -37,10 +40,12 @@ class EventLog final : public EventSink {
   }
   int failures() const { return failures_; }
   const std::vector<Duration>& lateness() const { return lateness_; }
+  const std::map<TypeId, std::int64_t>& done_elsewhere() const { return done_elsewhere_; }
 
  private:
   std::map<Counter, std::int64_t> counts_;
   std::vector<Duration> lateness_;
+  std::map<TypeId, std::int64_t> done_elsewhere_;
   int failures_ = 0;
 };
 

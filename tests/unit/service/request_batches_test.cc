@@ -7,6 +7,7 @@
 
 #include "service/locked_row_retries.h"
 #include "support/fake_sessions.h"
+#include "support/lease_kinds.h"
 #include "support/manual_clock.h"
 
 namespace tocsin {
@@ -110,8 +111,8 @@ TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   const std::vector<Lease> leases = lease({a, b, c});
   database.lock(b);
-  Result<std::vector<LeaseReply>> first = unasked_, second = unasked_;
-  Result<std::vector<ExtendReply>> extended = unasked_;
+  Result<std::vector<LeaseResult>> first = unasked_, second = unasked_;
+  Result<std::vector<LeaseResult>> extended = unasked_;
   const auto to = [](auto& reply) { return [&reply](auto r) { reply = std::move(r); }; };
   const auto done = [](const Lease& lease) { return FinishRequest{lease.job_id, lease.token, {}, {}, {}}; };
   std::vector<LeaseItem> items;
@@ -121,7 +122,7 @@ TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
   items.push_back({OutcomesAsked{{done(leases[1]), done(leases[0])}, to(second)}, until});
   auto locked = write_leases(desk, "n", std::move(items));
   ASSERT_TRUE(first && extended);
-  EXPECT_EQ(*first, (std::vector{LeaseReply::applied, LeaseReply::stale}));
+  EXPECT_EQ(kinds_of(*first), (std::vector{LeaseReply::applied, LeaseReply::stale}));
   EXPECT_EQ(extended->front().kind, LeaseReply::applied);
   EXPECT_FALSE(second);
   ASSERT_EQ(locked.size(), 1u);
@@ -133,15 +134,15 @@ TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
   database.unlock(b);
   EXPECT_TRUE(write_leases(desk, "n", std::move(locked)).empty());
   ASSERT_TRUE(second);
-  EXPECT_EQ(*second, (std::vector{LeaseReply::applied, LeaseReply::stale})) << "of two acks one is told ok";
+  EXPECT_EQ(kinds_of(*second), (std::vector{LeaseReply::applied, LeaseReply::stale})) << "of two acks one is told ok";
 }
 
 TEST_F(Gathered, ALeaseThatStaysLockedIsBusyAndWhatIsKnownOfTheOthersStays) {
   const JobId a = create("a"), b = create("b");
   const std::vector<Lease> leases = lease({a, b});
   database.lock(b);
-  Result<std::vector<ExtendReply>> reply = unasked_, alone = unasked_;
-  const auto to = [](auto& r) { return [&r](Result<std::vector<ExtendReply>> result) { r = std::move(result); }; };
+  Result<std::vector<LeaseResult>> reply = unasked_, alone = unasked_;
+  const auto to = [](auto& r) { return [&r](Result<std::vector<LeaseResult>> result) { r = std::move(result); }; };
   std::vector<LeaseItem> items;
   items.push_back(
       {ExtensionsAsked{{{leases[0], std::chrono::hours(1)}, {leases[1], std::chrono::hours(1)}}, to(reply)}});
@@ -160,12 +161,12 @@ TEST_F(Gathered, ALeaseThatStaysLockedIsBusyAndWhatIsKnownOfTheOthersStays) {
 TEST_F(Gathered, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
   const Lease gone{create("a"), 7};
   const auto told = [&](bool may_have_moved) {
-    Result<std::vector<LeaseReply>> reply = unasked_;
+    Result<std::vector<LeaseResult>> reply = unasked_;
     std::vector<LeaseItem> items;
     items.push_back({OutcomesAsked{{{gone.job_id, gone.token, {}, {}, {}}},
-                                   [&](Result<std::vector<LeaseReply>> r) { reply = std::move(r); }}});
+                                   [&](Result<std::vector<LeaseResult>> r) { reply = std::move(r); }}});
     EXPECT_TRUE(write_leases(desk, "n", std::move(items), may_have_moved).empty());
-    return reply ? reply->front() : LeaseReply::in_doubt;
+    return reply ? reply->front().kind : LeaseReply::in_doubt;
   };
   EXPECT_EQ(told(false), LeaseReply::stale);
   EXPECT_EQ(told(true), LeaseReply::busy);
@@ -260,11 +261,11 @@ class HeldKeys final : public JobDesk {
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override {
     return desk_.leased(leases);
   }
-  Result<std::vector<LeaseReply>> finish_leased(std::span<const FinishRequest> requests,
-                                                const std::string& node) override {
+  Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
+                                                 const std::string& node) override {
     return desk_.finish_leased(requests, node);
   }
-  Result<std::vector<ExtendReply>> extend(std::span<const Extension> extensions) override {
+  Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) override {
     return desk_.extend(extensions);
   }
   int calls = 0;

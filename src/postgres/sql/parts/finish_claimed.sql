@@ -1,7 +1,7 @@
 -- running -> done, dead or pending, for the jobs $1, $2 whose claim has the token $3 ({{guard}}: what else must
 -- hold).
--- Kind $4: 2 done, 4 dead, 0 retry, 1 release, which uncounts the attempt. Answers the ordinals that were applied. No
--- answer for a row of a write-frozen shard.
+-- Kind $4: 2 done, 4 dead, 0 retry, 1 release, which uncounts the attempt. Answers the ordinals that were applied, and
+-- the types of their jobs. No answer for a row of a write-frozen shard.
 WITH c AS MATERIALIZED (
   SELECT k.*, j.type_id
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::text[])
@@ -56,6 +56,6 @@ n AS (
   SELECT type_id, 0, count(*), NULL, CASE kind WHEN 0 THEN 8::smallint ELSE 10::smallint END, NULL, NULL
   FROM u
   GROUP BY type_id, kind)
-SELECT ord FROM d
+SELECT ord, type_id FROM d
 UNION ALL
-SELECT ord FROM u
+SELECT ord, type_id FROM u

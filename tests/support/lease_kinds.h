@@ -1,0 +1,16 @@
+// The kinds of results of leases, to be compared.
+#pragma once
+
+#include <vector>
+
+#include "ports/job_desk.h"
+
+namespace tocsin {
+
+inline std::vector<LeaseReply> kinds_of(const std::vector<LeaseResult>& results) {
+  std::vector<LeaseReply> kinds;
+  for (const LeaseResult& result : results) kinds.push_back(result.kind);
+  return kinds;
+}
+
+}  // namespace tocsin
