@@ -61,7 +61,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<Hint> hints;
   int reloads = 0;
   std::map<Counter, std::int64_t> counted;
-  std::map<std::pair<TypeId, EventSink::Ending>, std::int64_t> outcomes;  // of leases
+  std::map<std::pair<TypeId, EventSink::Ending>, std::int64_t> lease_outcomes;
   std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
   std::vector<JobId> ended_leases;
   bool forgets_leases = false;  // what it is told of leases fails
@@ -101,7 +101,9 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool are_leases_counted(TypeId) const override { return !is_cut_off_from_control; }
   bool is_cut_off_from_control = false;
   void count(Counter what, std::int64_t n) override { counted[what] += n; }
-  void note_outcomes(TypeId type, EventSink::Ending ending, std::int64_t n) override { outcomes[{type, ending}] += n; }
+  void note_outcomes(TypeId type, EventSink::Ending ending, std::int64_t n) override {
+    lease_outcomes[{type, ending}] += n;
+  }
   bool post(DatabaseId database_id, std::function<void(Stores&)> work) override;
   bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) override {
     ++posted_reads;

@@ -67,7 +67,7 @@ TEST_F(Leases, AreAcknowledgedOnce) {
   EXPECT_EQ(backend.counted[Counter::finished_done], 1);
   EXPECT_EQ(backend.counted[Counter::stale_finishes], 3);
   const TypeId type = backend.types()->find("ticket")->type_id;
-  EXPECT_EQ(backend.outcomes,
+  EXPECT_EQ(backend.lease_outcomes,
             (std::map<std::pair<TypeId, EventSink::Ending>, std::int64_t>{{{type, EventSink::Ending::done}, 1}}));
 }
 
