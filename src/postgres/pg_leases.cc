@@ -90,6 +90,7 @@ class PgJobDesk::LeaseWrite {
     const std::vector<std::size_t> open = busy();
     if (open.empty()) return;
     std::vector<Lease> unchanged;
+    unchanged.reserve(open.size());
     for (const std::size_t i : open) unchanged.push_back(leases_[i]);
     const auto held = desk_.leased(unchanged);
     if (!held) {
@@ -119,6 +120,7 @@ Result<std::vector<LeaseResult>> PgJobDesk::finish_leased(std::span<const Finish
     return session_.write<LeaseWrite::Types>([&](pqxx::nontransaction& tx) {
       const auto& name = session_.prepared("finish_leased");
       std::vector<JobId> ids;
+      ids.reserve(some.size());
       for (const FinishRequest& request : some) ids.push_back(request.job_id);
       return types_of(with_ids_freed(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); }),
                       indices.size());
