@@ -147,6 +147,15 @@ CancelReplies merged(CancelReplies replies, const std::vector<std::size_t>& at, 
   return replies;
 }
 
+// Passes the replies on, those at `at` replaced by the replies to a second try; without any, `first` as they are.
+void take_again(const ApiContext& context, DatabaseId database_id, const CancelReplies& first,
+                const std::vector<std::size_t>& at, Result<CancelReplies> again, const TakeReplies& reply) {
+  if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
+  if (!again) return reply(first);
+  doubt_missing(context, database_id, *again);
+  reply(merged(first, at, std::move(*again)));
+}
+
 // Passes the replies of a database on. Before that, jobs that other transactions hold locked are cancelled by threads
 // that may wait for them; when too many requests wait there already, they stay `locked`.
 void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
@@ -160,11 +169,8 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
   const bool is_taken = context.backend.post_waiting(
       database_id, replying<CancelReplies>(
                        [locked](Stores& stores) { return cancel_asked(stores.desk, locked, LockWait::some_seconds); },
-                       [&context, database_id, first, at, reply](Result<CancelReplies> rest) {
-                         if (!rest && rest.error().code == ErrorCode::in_doubt) return reply(rest.error());
-                         if (!rest) return reply(*first);
-                         doubt_missing(context, database_id, *rest);
-                         reply(merged(*first, at, std::move(*rest)));
+                       [&context, database_id, first, at, reply](Result<CancelReplies> again) {
+                         take_again(context, database_id, *first, at, std::move(again), reply);
                        }));
   if (!is_taken) reply(*first);
 }
@@ -181,29 +187,21 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
   std::vector<EntryQuery> queries;
   queries.reserve(missing.size());
   for (const JobId id : missing) queries.push_back({id, ""});
+  for (const std::size_t i : at) (*replies)[i].kind = CancelReply::Kind::locked;  // until the second try answers
   const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
-  const auto answer_locked = [at, first, reply] {
-    CancelReplies all = *first;
-    for (const std::size_t i : at) all[i].kind = CancelReply::Kind::locked;
-    reply(std::move(all));
-  };
-  // `is_all_asked`: what is not found now waits in no outbox.
-  const auto take = [&context, database_id, at, first, answer_locked, reply](Result<CancelReplies> again,
-                                                                             bool is_all_asked) {
-    if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
-    if (!again) return answer_locked();
-    doubt_missing(context, database_id, *again);
-    for (CancelReply& each : *again)
-      if (!is_all_asked && is_of(CancelReply::Kind::not_found, each)) each.kind = CancelReply::Kind::locked;
-    reply(merged(*first, at, std::move(*again)));
-  };
-  const auto cancel_again = [&context, database_id, missing, answer_locked,
-                             take](const Result<Backend::Unasked>& unasked) {
-    if (!unasked || context.backend.unavailable_reason(database_id)) return answer_locked();
+  const auto cancel_again = [&context, database_id, missing, at, first,
+                             reply](const Result<Backend::Unasked>& unasked) {
+    if (!unasked || context.backend.unavailable_reason(database_id)) return reply(*first);
+    // What is not found now may wait in the outbox of a database that was not asked.
+    const auto take = [&context, database_id, at, first, reply,
+                       is_all_asked = unasked->empty()](Result<CancelReplies> again) {
+      for (std::size_t i = 0; again && !is_all_asked && i < again->size(); ++i)
+        if (is_of(CancelReply::Kind::not_found, (*again)[i])) (*again)[i].kind = CancelReply::Kind::locked;
+      take_again(context, database_id, *first, at, std::move(again), reply);
+    };
     const auto work = replying<CancelReplies>(
-        [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); },
-        [take, is_all_asked = unasked->empty()](Result<CancelReplies> again) { take(std::move(again), is_all_asked); });
-    if (!context.backend.post(database_id, work)) answer_locked();
+        [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); }, take);
+    if (!context.backend.post(database_id, work)) reply(*first);
   };
   context.backend.after_outboxes(std::move(queries), cancel_again);
 }

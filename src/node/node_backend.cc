@@ -28,6 +28,38 @@ Error unknown_outbox(const std::string& database) {
           kInOutbox};
 }
 
+// What the outboxes of several databases answer to one call. Thread: any.
+class OutboxAnswers {
+ public:
+  using Proceed = std::function<void(Result<Backend::Unasked>)>;
+  OutboxAnswers(std::size_t asked, Backend::Unasked unasked, Proceed proceed)
+      : proceed_(std::move(proceed)), left_(asked), unasked_(std::move(unasked)) {}
+
+  // Calls `proceed` with the last answer. The first error wins.
+  void take(const Database& database, OutboxWaiter::Answer answer) {
+    take(answer == OutboxWaiter::Answer::waits     ? Status(in_outbox(database.name()))
+         : answer == OutboxWaiter::Answer::unknown ? Status(unknown_outbox(database.name()))
+                                                   : Status(Unit{}),
+         answer == OutboxWaiter::Answer::not_asked ? &database : nullptr);
+  }
+  void take(const Status& one, const Database* unasked = nullptr) {
+    MutexLock lock(mutex_);
+    if (!one && result_) result_ = one;
+    if (unasked) unasked_.push_back(unasked->database_id());
+    if (--left_ > 0) return;
+    Result<Backend::Unasked> result = result_ ? Result<Backend::Unasked>(std::move(unasked_)) : result_.error();
+    lock.unlock();
+    proceed_(std::move(result));
+  }
+
+ private:
+  const Proceed proceed_;
+  Mutex mutex_;
+  std::size_t left_ TOCSIN_GUARDED_BY(mutex_);
+  Status result_ TOCSIN_GUARDED_BY(mutex_) = Unit{};
+  Backend::Unasked unasked_ TOCSIN_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
 NodeBackend::NodeBackend(std::string node_name, int shards, const NodeParts& parts)
@@ -89,42 +121,6 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
   if (const auto why = map_.unavailable_reason(database_id)) return done(*why), true;
   return map_.at(database_id)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
-
-namespace {
-
-// What the outboxes of several databases answer to one call. Thread: any.
-class OutboxAnswers {
- public:
-  using Proceed = std::function<void(Result<Backend::Unasked>)>;
-  OutboxAnswers(std::size_t asked, Backend::Unasked unasked, Proceed proceed)
-      : proceed_(std::move(proceed)), left_(asked), unasked_(std::move(unasked)) {}
-
-  // Calls `proceed` with the last answer. The first error wins.
-  void take(const Database& database, OutboxWaiter::Answer answer) {
-    take(answer == OutboxWaiter::Answer::waits     ? Status(in_outbox(database.name()))
-         : answer == OutboxWaiter::Answer::unknown ? Status(unknown_outbox(database.name()))
-                                                   : Status(Unit{}),
-         answer == OutboxWaiter::Answer::not_asked ? &database : nullptr);
-  }
-  void take(const Status& one, const Database* unasked = nullptr) {
-    MutexLock lock(mutex_);
-    if (!one && result_) result_ = one;
-    if (unasked) unasked_.push_back(unasked->database_id());
-    if (--left_ > 0) return;
-    Result<Backend::Unasked> result = result_ ? Result<Backend::Unasked>(std::move(unasked_)) : result_.error();
-    lock.unlock();
-    proceed_(std::move(result));
-  }
-
- private:
-  const Proceed proceed_;
-  Mutex mutex_;
-  std::size_t left_ TOCSIN_GUARDED_BY(mutex_);
-  Status result_ TOCSIN_GUARDED_BY(mutex_) = Unit{};
-  Backend::Unasked unasked_ TOCSIN_GUARDED_BY(mutex_);
-};
-
-}  // namespace
 
 void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
   if (!has_several_databases()) return proceed(Unasked{});

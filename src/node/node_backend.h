@@ -1,6 +1,6 @@
 // NodeBackend: the Backend of the REST handlers and entry consumers. Sends each request about a job to the database of
-// its shard, and again while the shard may be moving; passes all other calls to the part of the node that they are for.
-// One per node.
+// its shard, and again while the shard may be moving, or after the outboxes when that database does not have the job;
+// passes all other calls to the part of the node that they are for. One per node.
 #pragma once
 
 #include <memory>
