@@ -140,7 +140,7 @@ double by_hand(Bench& bench, const Kind& kind, std::size_t n, int creators, int 
 void measure_life(Bench& bench) {
   const std::size_t n = bench.sizes.life_jobs;
   const double us_per_job = 1e6 / static_cast<double>(n);
-  const Kind noop{"noop", bench.binary, R"({"kind":"noop"})", &ByHand::fire, 0};
+  const Kind noop{"noop", bench.binary.path, R"({"kind":"noop"})", &ByHand::fire, 0};
   const Kind claimed{"claimed", kThisProgram, kCppHandler, &ByHand::claim_and_finish, 1};
   for (const Kind& kind : {noop, claimed}) {
     const std::string prefix = std::string("life.") + kind.name;
