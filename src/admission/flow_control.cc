@@ -15,8 +15,9 @@ constexpr Duration kRefill = std::chrono::milliseconds(50);
 constexpr Duration kWishLasts = std::chrono::minutes(1);      // a consumer that wants long leases asks again
 constexpr Duration kLongestRefill = std::chrono::seconds(1);  // the node's part of the rate may grow
 
+constexpr Limit kRates[] = {Limit::rate, Limit::catch_up};
+
 std::size_t at(Limit limit) { return static_cast<std::size_t>(limit); }
-double seconds(Duration length) { return std::chrono::duration<double>(length).count(); }
 
 bool is_used_by(Limit limit, Pace pace) {
   return limit == Limit::rate || (limit == Limit::catch_up && pace == Pace::catch_up);
@@ -40,15 +41,28 @@ std::size_t FlowControl::permits(const Flow& flow, const BizType& type, Duration
   return rest(holds ? static_cast<std::size_t>(std::max(grant.n, 0)) : 0, flow.used);
 }
 
-double FlowControl::fill(Flow& flow, const BizType& type, Limit limit, MonoTime now) {
-  Bucket& bucket = flow.buckets[at(limit)];
+double FlowControl::part_of_rate(const Flow& flow, const BizType& type, Limit limit) const {
+  return rate_of(type, limit) * grant_of(flow, type, limit).n / kWholeRate;
+}
+
+double FlowControl::tokens(Flow& flow, const BizType& type, Limit limit, MonoTime now) {
   const Grant grant = grant_of(flow, type, limit);
-  const double per_s = rate_of(type, limit) * grant.n / kWholeRate;
-  const MonoTime end = std::min(now, grant.until);
-  if (bucket.filled && end > *bucket.filled) bucket.tokens += seconds(end - *bucket.filled) * per_s;
-  bucket.tokens = std::min(bucket.tokens, std::max(1.0, per_s));
-  bucket.filled = now;
-  return now < grant.until && grant.n > 0 ? bucket.tokens : 0;
+  const double tokens = flow.buckets[at(limit)].fill(part_of_rate(flow, type, limit), grant.until, now);
+  return now < grant.until && grant.n > 0 ? tokens : 0;
+}
+
+void FlowControl::take_tokens(Flow& flow, const BizType& type, Pace pace, MonoTime now, Taken& taken) {
+  const auto paced = [&](Limit limit) { return rate_of(type, limit) > 0 && is_used_by(limit, pace); };
+  for (const Limit limit : kRates) {
+    if (!paced(limit)) continue;
+    const auto whole = static_cast<std::size_t>(tokens(flow, type, limit, now));
+    if (whole >= taken.n) continue;
+    taken.n = whole;
+    const Duration wait = flow.buckets[at(limit)].until_next(part_of_rate(flow, type, limit));
+    taken.again = std::min(taken.again, now + std::clamp<Duration>(wait, kRefill, kLongestRefill));
+  }
+  for (const Limit limit : kRates)
+    if (paced(limit)) flow.buckets[at(limit)].take(taken.n);
 }
 
 FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace pace, MonoTime now,
@@ -70,24 +84,7 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
     // Another engine may hold them and put them back without a notification.
     if (is_shared_by_engines()) taken.again = now + kRefill;
   }
-  for (const Limit limit : {Limit::rate, Limit::catch_up}) {
-    const double rate = rate_of(type, limit);
-    if (rate <= 0 || !is_used_by(limit, pace)) continue;
-    const double tokens = fill(flow, type, limit, now);
-    const auto whole = static_cast<std::size_t>(tokens);
-    if (whole >= taken.n) continue;
-    taken.n = whole;
-    const double per_s = rate * grant_of(flow, type, limit).n / kWholeRate;
-    const double wait_s = per_s > 0 ? (static_cast<double>(whole) + 1 - tokens) / per_s : 1;
-    const auto wait = Duration(static_cast<std::int64_t>(std::min(wait_s, 1.0) * 1e6) + 1);
-    taken.again = std::min(taken.again, now + std::clamp<Duration>(wait, kRefill, kLongestRefill));
-  }
-  for (const Limit limit : {Limit::rate, Limit::catch_up}) {
-    if (rate_of(type, limit) <= 0 || !is_used_by(limit, pace)) continue;
-    Bucket& bucket = flow.buckets[at(limit)];
-    bucket.tokens -= static_cast<double>(taken.n);
-    bucket.taken += static_cast<double>(taken.n);
-  }
+  take_tokens(flow, type, pace, now, taken);
   if (type.is_instant()) return taken;
   flow.used += taken.n;
   pools_.put_back(type.type_id, slots - taken.n);  // slots that the rate did not admit
@@ -97,12 +94,8 @@ FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace
 void FlowControl::put_back(TypeId type, std::size_t n, Pace pace, bool is_instant) {
   MutexLock lock(mutex_);
   Flow& flow = flows_[type];
-  for (const Limit limit : {Limit::rate, Limit::catch_up}) {
-    Bucket& bucket = flow.buckets[at(limit)];
-    if (!bucket.filled || !is_used_by(limit, pace)) continue;
-    bucket.tokens += static_cast<double>(n);
-    bucket.taken -= static_cast<double>(n);
-  }
+  for (const Limit limit : kRates)
+    if (is_used_by(limit, pace)) flow.buckets[at(limit)].put_back(n);
   if (is_instant) return;
   TOCSIN_ASSERT(flow.used >= n);
   flow.used -= n;
@@ -228,13 +221,8 @@ Duration FlowControl::wanted_lease(TypeId type, MonoTime now) const {
 int FlowControl::measure_rate_use(const BizType& type, Limit limit, MonoTime now) {
   MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
-  // Fills the bucket at the old part of the rate before the renewer changes the part.
-  fill(flow, type, limit, now);
-  Bucket& bucket = flow.buckets[at(limit)];
-  const double passed = std::max(0.1, seconds(now - bucket.asked));
-  const double part = bucket.taken / (passed * std::max(rate_of(type, limit), 1e-9));
-  bucket.taken = 0;
-  bucket.asked = now;
+  tokens(flow, type, limit, now);  // at the old part of the rate, before the renewer changes the part
+  const double part = flow.buckets[at(limit)].measure_use(now) / std::max(rate_of(type, limit), 1e-9);
   return static_cast<int>(std::lround(std::clamp(part, 0.0, 1.0) * kWholeRate));
 }
 
@@ -255,8 +243,8 @@ std::optional<FlowControl::Grant> FlowControl::granted(TypeId type, Limit limit,
 bool FlowControl::is_paced(const BizType& type, Pace pace, MonoTime now) {
   MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
-  for (const Limit limit : {Limit::rate, Limit::catch_up}) {
-    if (rate_of(type, limit) > 0 && is_used_by(limit, pace) && fill(flow, type, limit, now) < 1) return true;
+  for (const Limit limit : kRates) {
+    if (rate_of(type, limit) > 0 && is_used_by(limit, pace) && tokens(flow, type, limit, now) < 1) return true;
   }
   return false;
 }

@@ -3,9 +3,8 @@
 // engines of all its databases: JobAdmission takes before a claim, the stages return.
 //
 // The control database lends permits and parts of rates to the node for a time (PermitRenewer). Before begin_sharing()
-// the node is taken to be alone and has all of them. A token bucket per rate fills at the node's part of it; it holds
-// one second of that part, at least one token. An instant (`noop`) type takes rate tokens only: no permit and no slot.
-// Thread: any.
+// the node is taken to be alone and has all of them. Each rate has a TokenBucket that fills at the node's part of it.
+// An instant (`noop`) type takes rate tokens only: no permit and no slot. Thread: any.
 #pragma once
 
 #include <array>
@@ -16,6 +15,7 @@
 
 #include "admission/lease_table.h"
 #include "admission/start_pools.h"
+#include "admission/token_bucket.h"
 #include "base/mutex.h"
 #include "base/waker.h"
 #include "ports/permit_store.h"
@@ -108,12 +108,6 @@ class FlowControl {
   bool is_paced(const BizType& type, Pace pace, MonoTime now);
 
  private:
-  struct Bucket {
-    double tokens = 0;
-    std::optional<MonoTime> filled;
-    double taken = 0;  // since `asked`, the last measure_rate_use()
-    MonoTime asked{};
-  };
   struct Flow {
     std::size_t used = 0;
     std::size_t leased = 0;  // of those used, by jobs in the lease table
@@ -121,11 +115,15 @@ class FlowControl {
     MonoTime wanted_at{};
     bool is_awaited = false;  // take() gave fewer than wanted
     std::array<Grant, kLimits> grants;
-    std::array<Bucket, kLimits> buckets;
+    std::array<TokenBucket, kLimits> buckets;
   };
 
   Grant grant_of(const Flow& flow, const BizType& type, Limit limit) const TOCSIN_REQUIRES(mutex_);
-  double fill(Flow& flow, const BizType& type, Limit limit, MonoTime now) TOCSIN_REQUIRES(mutex_);
+  // The node's part of a rate, per second; the tokens of it that the node may use now: none without a valid grant.
+  double part_of_rate(const Flow& flow, const BizType& type, Limit limit) const TOCSIN_REQUIRES(mutex_);
+  double tokens(Flow& flow, const BizType& type, Limit limit, MonoTime now) TOCSIN_REQUIRES(mutex_);
+  // Lowers `taken` to the tokens that there are, and takes these.
+  void take_tokens(Flow& flow, const BizType& type, Pace pace, MonoTime now, Taken& taken) TOCSIN_REQUIRES(mutex_);
   std::size_t permits(const Flow& flow, const BizType& type, Duration lease, MonoTime now) const
       TOCSIN_REQUIRES(mutex_);
   // Returns permits. `is_awaited`: notifies even if no take() of the type got fewer than wanted.
