@@ -62,7 +62,7 @@ targets_of() {
   [[ $1 != @(contract|integration|brokers) ]] || echo tocsin # it makes their databases
 }
 
-# The preset is made for many small changes: each source is compiled alone, with less optimization.
+# The preset is made for many small changes: each source of src is compiled alone, with less optimization.
 build() { "$copy/scripts/build" mutants "$@" >"$work/log" 2>&1; }
 
 # RUNG FILTER: whether these tests pass. A bug may make them wait for ever.
