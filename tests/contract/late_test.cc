@@ -4,14 +4,14 @@
 namespace tocsin {
 namespace {
 
-TEST_P(StoreContract, DropLateTakesNothingOfATypeThatRunsHoweverLate) {
+TEST_P(StoreContract, DropLateSkipsTypesWithoutALatenessLimit) {
   const JobId id = create(due());
   let_pass(2 * kShort);
   EXPECT_EQ(must(db->store().drop_late(lane_of(id), db->now(), 10, 0, "node-a")), 0);
   EXPECT_EQ(find(id).status, JobStatus::pending);
 }
 
-TEST_P(StoreContract, DropLateTakesNothingThatIsNotLateYetWhateverTheNodeBelieves) {
+TEST_P(StoreContract, DropLateJudgesLatenessByTheDatabaseClock) {
   BizType type;
   type.name = "order.unpaid";
   type.handler_kind = "noop";
@@ -23,7 +23,7 @@ TEST_P(StoreContract, DropLateTakesNothingThatIsNotLateYetWhateverTheNodeBelieve
   EXPECT_EQ(find(id).status, JobStatus::pending);
 }
 
-TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
+TEST_P(StoreContract, DropLateMarksEarlierJobsDeadWithAReason) {
   make_perishable();
   const JobId old = create(due("same"));
   let_pass(kShort);
@@ -47,7 +47,7 @@ TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
   EXPECT_EQ(must(db->store().drop_late(lane_of(old), before, 10, 0, "node-a")), 0);
 }
 
-TEST_P(StoreContract, DropLateNeverTakesWhatIsNotDueOrStillLeased) {
+TEST_P(StoreContract, DropLateSkipsJobsThatAreNotDueOrStillLeased) {
   make_perishable();
   const JobId future = create(later("same")), leased = create(due("same"));
   claim_one(leased);
@@ -56,7 +56,7 @@ TEST_P(StoreContract, DropLateNeverTakesWhatIsNotDueOrStillLeased) {
   EXPECT_EQ(find(leased).status, JobStatus::running);
 }
 
-TEST_P(StoreContract, DropLateTakesWhoseLeaseEndedAndTheirResultsAreStale) {
+TEST_P(StoreContract, DropLateTakesExpiredLeasesAndTheirResultsAreStale) {
   make_perishable();
   const JobId id = create(due());
   const ClaimedJob claimed = claim_and_expire(id);
@@ -95,7 +95,7 @@ TEST_P(StoreContract, ADroppedJobThatIsRetriedIsDueNowAndNotLateAnyMore) {
   EXPECT_EQ(claim({id}).size(), 1U);
 }
 
-TEST_P(StoreContract, ClaimsOfABacklogEndWhereTheyAreToldTo) {
+TEST_P(StoreContract, ClaimsOfABacklogEndAtTheirUpperBound) {
   const JobId old = create(due("same"));
   let_pass(kShort);
   const WallTime to = db->now();

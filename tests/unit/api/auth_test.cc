@@ -70,7 +70,7 @@ TEST(Roles, AllowWhatTheyAreFor) {
   EXPECT_EQ(all(Role::admin), "+++++");
 }
 
-TEST(Gate, WithTokensWantsOneThatMay) {
+TEST(Gate, WithTokensRequiresOneWithTheRight) {
   auto tokens = Tokens::from_text(kFile);
   const Gate gate(std::move(*tokens));
   const auto status = [&](const std::string& authorization, Access access) {

@@ -131,7 +131,7 @@ TEST(WorkerPool, AFullLaneLeavesCapacityForOthers) {
 }
 
 // Lanes that come at the same moment: the one that no push woke a thread for must not wait for the one that blocks.
-TEST(WorkerPool, ASpareThreadIsFoundHoweverTheyCome) {
+TEST(WorkerPool, SpareThreadsRunLanesThatArriveTogether) {
   for (int round = 0; round < 200; ++round) {
     WorkerPool pool(1, 10, 4);
     Blocker blocker;

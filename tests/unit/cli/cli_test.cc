@@ -96,7 +96,7 @@ TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {
 }
 
 // The command line accepts the same ranges as the published API. No server listens on port 1.
-TEST(Cli, TakesWhatTheServerTakesAndNoMore) {
+TEST(Cli, AcceptsExactlyWhatTheServerAccepts) {
   const Json schemas = Json::parse(openapi_schemas());
   const auto most = [&](const char* schema, const char* field) {
     return static_cast<std::int64_t>(schemas.at(schema).at("properties").at(field).at("maximum").get<double>());

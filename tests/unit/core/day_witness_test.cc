@@ -21,7 +21,7 @@ TEST(DayWitness, AFreshProcessTrustsTheFinishesThatAreStored) {
   EXPECT_FALSE(witness.confirms(used(kToday - days(8), 7), kStarted)) << "today may have just begun";
 }
 
-TEST(DayWitness, AWrongYearDropsNothingButWhatWouldGoNext) {
+TEST(DayWitness, AWrongYearDropsOnlyTheNextDay) {
   DayWitness witness;
   witness.see(kToday, kStarted);
   const sys_days wrong = kToday + days(366);
@@ -34,7 +34,7 @@ TEST(DayWitness, AWrongYearDropsNothingButWhatWouldGoNext) {
 }
 
 // The width of the window: each wrong date counts for one real day.
-TEST(DayWitness, SeveralWrongDatesDropAsManyDaysThatWouldGoNext) {
+TEST(DayWitness, SeveralWrongDatesDropThatManyNextDays) {
   constexpr int kKept = 7;
   for (int wrong = 0; wrong <= 3; ++wrong) {
     DayWitness witness;

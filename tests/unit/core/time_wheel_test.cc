@@ -177,7 +177,7 @@ class Trial {
   std::size_t in_wheel_taken_ = 0;
 };
 
-TEST(TimeWheel, DoesAsItsModelWhateverComes) {
+TEST(TimeWheel, AgreesWithItsModelForAnySequence) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Trial trial(seed);
     for (int i = 0; i < 1000; ++i) {

@@ -39,7 +39,7 @@ TEST_F(CppHandlerTest, TakesTheOutcomeOfTheFunction) {
   EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
 }
 
-TEST_F(CppHandlerTest, WhatWaitsForOneThatBlocksIsReleasedWhileItsLeaseLasts) {
+TEST_F(CppHandlerTest, JobsBehindABlockedHandlerAreReleasedInTime) {
   std::promise<void> begun, unblock;
   auto blocking = begin([&](const Job&) {
     begun.set_value();
@@ -74,7 +74,7 @@ TEST_F(CppHandlerTest, RetriesWhatAsksForTooMuchMemory) {
   EXPECT_NE(outcome.message, "");
 }
 
-TEST_F(CppHandlerTest, TakesNoFunctionsWordForWhatIsWritten) {
+TEST_F(CppHandlerTest, IgnoresAFunctionThatClaimsItsOutcomeIsWritten) {
   Outcome lie;
   lie.is_written = true;
   EXPECT_FALSE(begin([&](const Job&) { return lie; }).get().is_written);

@@ -59,7 +59,7 @@ class WebhookToANameThatChanges : public Webhook {
   WebhookToANameThatChanges() : Webhook({"1.2.3", {.resolver = std::make_shared<RebindingResolver>()}}) {}
 };
 
-TEST_F(WebhookToANameThatChanges, ConnectsToWhatWasJudged) {
+TEST_F(WebhookToANameThatChanges, ConnectsToTheCheckedAddress) {
   ScriptedServer server(always(kOk));
   const Outcome outcome = deliver("http://shop.example:" + std::to_string(server.port()) + "/");
   EXPECT_EQ(outcome.kind, Kind::done) << outcome.message;
@@ -109,7 +109,7 @@ TEST_F(Webhook, NamesAnAddressThatMayNotBeCalledWhenTheTypeIsWritten) {
   EXPECT_EQ(field_at_fault("http://localhost/"), "");
 }
 
-TEST_F(Webhook, HandsOverWhatIsAcknowledgedLater) {
+TEST_F(Webhook, HandsOverJobsAcknowledgedLater) {
   ScriptedServer server(always(answer("202 Accepted")));
   ClaimedJob job = a_job();
   job.token = 0x1234;

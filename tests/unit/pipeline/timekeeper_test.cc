@@ -53,7 +53,7 @@ TEST_F(TimekeeperTest, WakesExactlyWhenAJobIsDueAndGivesItThen) {
   EXPECT_EQ(due(), std::vector<JobId>{1});
 }
 
-TEST_F(TimekeeperTest, GivesWhatIsOverdueWithinATick) {
+TEST_F(TimekeeperTest, GivesOverdueJobsWithinATick) {
   know_time();
   give(1, kStart - 1h);
   const MonoTime wake = step();
@@ -63,7 +63,7 @@ TEST_F(TimekeeperTest, GivesWhatIsOverdueWithinATick) {
   EXPECT_EQ(due(), std::vector<JobId>{1});
 }
 
-TEST_F(TimekeeperTest, ForgetsAndCountsWhatTheWheelRefuses) {
+TEST_F(TimekeeperTest, ForgetsAndCountsJobsThatTheWheelRefuses) {
   know_time();
   give(1, kStart + 1h);
   step();
@@ -113,7 +113,7 @@ TEST_F(TimekeeperTest, NothingFiresEarlyWhenTheClockIsSetBack) {
   EXPECT_EQ(due(), std::vector<JobId>{1});
 }
 
-TEST_F(TimekeeperTest, ForgetsWhatIsOutOfReachAfterTheClockWasSetBack) {
+TEST_F(TimekeeperTest, ForgetsJobsBeyondTheWheelAfterTheClockWasSetBack) {
   know_time();
   now += 10s;
   give(1, db_now() + 1s);
