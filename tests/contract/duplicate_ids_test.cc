@@ -70,7 +70,7 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoMarkDead) {
 
 // Each verb that ends jobs ends one whose id a finished job of the same table has, and one beside it.
 TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
-  make_perishable();
+  set_lateness_limit();
   const auto lease = [&](JobId id) { return FinishRequest{id, claim_one(id).token, FinishKind::done, {}, ""}; };
   struct Ending {
     std::string name;
@@ -128,7 +128,7 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
 
 // A call is all or nothing: one row that the store refuses refuses all of it.
 TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
-  make_perishable();
+  set_lateness_limit();
   const auto jobs = create({due("same"), due("same"), due("same")});
   const Lane lane = lane_of(jobs[0]);
   const auto expect_invalid = [](const auto& reply) {

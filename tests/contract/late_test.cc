@@ -24,7 +24,7 @@ TEST_P(StoreContract, DropLateJudgesLatenessByTheDatabaseClock) {
 }
 
 TEST_P(StoreContract, DropLateMarksEarlierJobsDeadWithAReason) {
-  make_perishable();
+  set_lateness_limit();
   const JobId old = create(due("same"));
   let_pass(kShort);
   const WallTime before = db->now();
@@ -48,7 +48,7 @@ TEST_P(StoreContract, DropLateMarksEarlierJobsDeadWithAReason) {
 }
 
 TEST_P(StoreContract, DropLateSkipsJobsThatAreNotDueOrStillLeased) {
-  make_perishable();
+  set_lateness_limit();
   const JobId future = create(later("same")), leased = create(due("same"));
   claim_one(leased);
   EXPECT_EQ(must(db->store().drop_late(lane_of(future), db->now() + 2 * kLong, 10, 0, "node-a")), 0);
@@ -57,7 +57,7 @@ TEST_P(StoreContract, DropLateSkipsJobsThatAreNotDueOrStillLeased) {
 }
 
 TEST_P(StoreContract, DropLateTakesExpiredLeasesAndTheirResultsAreStale) {
-  make_perishable();
+  set_lateness_limit();
   const JobId id = create(due());
   const ClaimedJob claimed = claim_and_expire(id);
   let_pass(3 * kShort);
@@ -67,7 +67,7 @@ TEST_P(StoreContract, DropLateTakesExpiredLeasesAndTheirResultsAreStale) {
 }
 
 TEST_P(StoreContract, DropLateTakesTheOldestAndSkipsTheLocked) {
-  make_perishable();
+  set_lateness_limit();
   std::vector<JobId> jobs;
   for (int i = 0; i < 4; ++i) jobs.push_back(create(due("same")));
   let_pass(3 * kShort);
@@ -84,7 +84,7 @@ TEST_P(StoreContract, DropLateTakesTheOldestAndSkipsTheLocked) {
 }
 
 TEST_P(StoreContract, ADroppedJobThatIsRetriedIsDueNowAndNotLateAnyMore) {
-  make_perishable();
+  set_lateness_limit();
   const JobId id = create(due());
   let_pass(3 * kShort);
   const WallTime before = db->now();

@@ -84,7 +84,7 @@ TEST_P(StoreContract, TheEndOfTheSessionIsSeenUntilTheNextHeartbeat) {
   EXPECT_TRUE(find_in(must(db->other_members().beat(beat_of(2))), 1)->is_connected);
 }
 
-TEST_P(StoreContract, TheMapIsEmptyAtFirstAndComesOnlyWhenItIsNotKnown) {
+TEST_P(StoreContract, TheMapIsEmptyAtFirstAndReturnedOnlyWhenItIsNewer) {
   const BeatReply first = must(db->members().beat(beat_of(1)));
   ASSERT_TRUE(first.map);
   EXPECT_EQ(first.map->version, 0);

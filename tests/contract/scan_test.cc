@@ -74,7 +74,7 @@ TEST_P(StoreContract, ScanGivesAtMostItsLimitAndACursorPagesThroughAll) {
   EXPECT_EQ(seen, jobs);
 }
 
-TEST_P(StoreContract, ScanAnswersManyRangesInTheOrderAsked) {
+TEST_P(StoreContract, ScanAnswersManyRangesInTheirOrder) {
   const JobId mine = create(later("same"));
   NewJob foreign = later("same");
   foreign.type_id = other_type_id;

@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-TEST(Outbox, JobsAreCreatedWithTheirTransactionWhereverTheirShardsLive) {
+TEST(Outbox, JobsAreCreatedWithTheirTransactionInAnyDatabase) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   const auto node = both.node();

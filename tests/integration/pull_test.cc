@@ -185,7 +185,7 @@ TEST_F(Pull, ALeaseEndsUnlessItIsExtendedAndOldTokensAreRefused) {
 }
 
 // The threads that read what a nack needs are few: acks of locked rows wait elsewhere.
-TEST_F(Pull, AcksOfLockedRowsHoldUpNoOtherCall) {
+TEST_F(Pull, AcksOfLockedRowsDelayNoOtherCall) {
   constexpr std::size_t kLocked = 40;
   put_pull("ticket", {{"ttr_ms", 600'000}});
   create_many("ticket", kLocked + 8, 0);
@@ -212,7 +212,7 @@ TEST_F(Pull, AcksOfLockedRowsHoldUpNoOtherCall) {
 }
 
 // Batches and cancels of many jobs wait for other transactions, but not on the threads that everything else needs.
-TEST_F(Pull, BatchesWithHeldKeysHoldUpNoOtherCall) {
+TEST_F(Pull, BatchesWithLockedKeysDelayNoOtherCall) {
   put_pull("ticket", {{"ttr_ms", 600'000}});
   create_many("ticket", 1, 0);
   const Json leased = lease_one();

@@ -41,7 +41,7 @@ class SqlHandler : public LiveNode {
   std::string last_error(const Json& of) { return of["errors"].empty() ? "" : of["errors"].back()["message"]; }
 };
 
-TEST_F(SqlHandler, ASuperusersNodeCallsNoFunctionUnlessToldTo) {
+TEST_F(SqlHandler, ASuperusersNodeCallsNoFunctionUnlessAllowed) {
   put("quick", "");
   ends(create("quick", 0), "done");
   const auto warns = [&] {

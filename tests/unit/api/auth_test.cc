@@ -57,7 +57,7 @@ TEST(Tokens, AFileWithoutAnyIsAMistake) {
   EXPECT_FALSE(Tokens::from_file("/nonexistent/file"));
 }
 
-TEST(Roles, AllowWhatTheyAreFor) {
+TEST(Roles, AllowTheirIntendedUse) {
   const auto all = [](Role role) {
     std::string s;
     for (const Access access : {Access::open, Access::read, Access::produce, Access::consume, Access::manage})

@@ -52,7 +52,7 @@ TEST_F(EntryTest, TheDelayCountsFromTheSendingWhenThatIsKnown) {
   EXPECT_EQ(only_job().action_time, sent + 15min);
 }
 
-TEST_F(EntryTest, AnAbsoluteTimeIsTakenAsItIs) {
+TEST_F(EntryTest, AnAbsoluteTimeIsUsedUnchanged) {
   EXPECT_EQ(take(with(R"("action_time":"2026-03-01T13:00:00+01:00")"), "a", "", backend.time).kind, Kind::created);
   EXPECT_EQ(only_job().action_time, WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + 12h));
 }

@@ -280,7 +280,7 @@ TEST_F(RequestPaths, SingleRequestsShareStatementsAndWaitForNoOtherWork) {
   EXPECT_EQ(backend.posted, 0);
 }
 
-TEST_F(RequestPaths, AListThatTakesTooLongSaysWhatToAdd) {
+TEST_F(RequestPaths, ATimedOutListSuggestsAFilter) {
   const ApiContext context(backend, 1024);
   const Problem problem = context.problem_of({ErrorCode::unavailable, "statement timeout", kTooSlow}, 0);
   EXPECT_EQ(problem.status, 503);

@@ -142,7 +142,7 @@ TEST_F(CreateJob, KnowsATypeThatAnotherNodeMade) {
   EXPECT_EQ(backend.reloads, 1);
 }
 
-TEST_F(CreateJob, RefusesATimeBefore2000HoweverLittle) {
+TEST_F(CreateJob, RefusesAnyTimeBefore2000) {
   const auto create_at = [&](const std::string& time) {
     return post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":")" + time + "\"}").status;
   };

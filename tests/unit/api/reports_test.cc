@@ -199,7 +199,7 @@ TEST_F(ReportsApi, ACursorBelongsToItsFilter) {
   EXPECT_EQ(get(filter + "&to=2027-01-01T00:00:00Z" + cursor).field(), "cursor");
 }
 
-TEST_F(ReportsApi, AReportThatComesWholeHasPagesToo) {
+TEST_F(ReportsApi, AReportReadAsAWholeHasPagesToo) {
   for (const char* type : {"a", "b", "c"})
     backend.database.report_rows[Report::backlog].push_back(
         Json{{"biz_type", type}, {"due", 1}, {"oldest_due_at", kSlot}, {"oldest_age_ms", 5.0}, {"waits_for", "workers"}}

@@ -110,7 +110,7 @@ TEST(Url, RefusesBrokenEncodings) {
   EXPECT_FALSE(target_from_text("/?=z")->malformed);
 }
 
-TEST(Url, Base64UrlReturnsWhatWentIn) {
+TEST(Url, Base64UrlRoundTrips) {
   for (const std::string bytes : {"", "a", "ab", "abc", "job:123456789", "\xFF\xFE\x01"})
     EXPECT_EQ(base64url_decoded(base64url(bytes)), bytes);
   EXPECT_EQ(base64url("\xFB\xFF"), "-_8");

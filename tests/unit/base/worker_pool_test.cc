@@ -87,7 +87,7 @@ class Blocker {
   std::atomic<bool> released_ = false;
 };
 
-TEST(WorkerPool, ALaneThatBlocksHoldsUpNoOther) {
+TEST(WorkerPool, ABlockedLaneDelaysNoOther) {
   WorkerPool pool(2, 10, 3);
   Blocker first, second;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(pool.try_run(1, first.task()));

@@ -245,7 +245,7 @@ TEST_F(BulkOfTwo, TheRateIsThatOfBothTogether) {
   EXPECT_EQ(stored(bulk.bulk_id).changed, 40);
 }
 
-TEST_F(BulkOfTwo, ADatabaseThatIsDownHoldsUpItsOwnJobsOnly) {
+TEST_F(BulkOfTwo, ADatabaseThatIsDownDelaysItsOwnJobsOnly) {
   add_jobs_to_both(10);
   const Bulk bulk = start_in_both(BulkAction::cancel);
   of_both.take(bulk);

@@ -39,7 +39,7 @@ TEST(Cli, HelpAndVersionAreDone) {
   EXPECT_EQ(version.out.rfind("tocsin ", 0), 0u);
 }
 
-TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
+TEST(Cli, BadUsageExitsWith2AndIsExplainedOnStandardError) {
   const std::vector<std::vector<std::string>> bad = {
       {},
       {"job"},

@@ -54,7 +54,7 @@ TEST(DayWitness, AProcessThatBeganUnderTheWrongYearDropsNothingEither) {
   EXPECT_FALSE(witness.confirms(used(kToday - days(2), 3), kStarted + days(6)));
 }
 
-TEST(DayWitness, WhatIsOlderThanAProcessThatRanLongEnoughMayGo) {
+TEST(DayWitness, DaysOlderThanALongRunningProcessMayBeDropped) {
   DayWitness witness;
   witness.see(kToday, kStarted);
   EXPECT_FALSE(witness.confirms(used(kToday - days(1), 0), kStarted + days(7) - Duration(1)));

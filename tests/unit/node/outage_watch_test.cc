@@ -30,7 +30,7 @@ TEST_F(OutageWatchTest, ADatabaseIsDownBeforeItsFirstAnswer) {
   EXPECT_TRUE(watch_.is_answering());
 }
 
-TEST_F(OutageWatchTest, ADatabaseWithoutConnectionsAnswersNothingFromThatMomentOn) {
+TEST_F(OutageWatchTest, ADatabaseWithoutConnectionsIsDownAtOnce) {
   watch_.answered();
   watch_.failed(kLost);
   EXPECT_TRUE(watch_.is_answering()) << "one connection was lost";

@@ -95,7 +95,7 @@ TEST_F(ClaimerTest, PassesOnClaimedJobsAndCountsLostOnes) {
 }
 
 // The database's clock runs slower than the estimate, or was set back by some milliseconds.
-TEST_F(ClaimerTest, AClaimThatMayBeTooEarlyGoesBackOnTheWheel) {
+TEST_F(ClaimerTest, AClaimThatMayBeTooEarlyReturnsToTheWheel) {
   push_due({{1, 1, kStart}, {2, 3, kStart}});
   store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
   store.on_fire = [](auto) { return std::vector<Fired>{}; };
@@ -200,7 +200,7 @@ TEST_F(ClaimerTest, SendsTheTimeToRunOfEachTypeAndTrustsItFromBeforeTheRequest) 
   EXPECT_EQ(jobs[1].lease_deadline, sent + 60s - config.lease_margin);
 }
 
-TEST_F(ClaimerTest, TrustsTheLeaseItAskedForAlsoWhenTheTypeHasChangedSince) {
+TEST_F(ClaimerTest, TrustsTheRequestedLeaseAfterAChangeOfTheType) {
   BizType before = biz_type(1), after = biz_type(1);
   before.ttr = 5s;
   after.ttr = 1h;

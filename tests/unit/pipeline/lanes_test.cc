@@ -111,9 +111,9 @@ TEST_F(LanesTest, APacedTypeReturnsItsNextWakeUp) {
 }
 
 TEST_F(LanesTest, JobsTooLateInMemoryAreForgottenNotClaimed) {
-  BizType perishable = biz_type(1);
-  perishable.drop_older_than = 10s;
-  set_types({perishable});
+  BizType limited = biz_type(1);
+  limited.drop_older_than = 10s;
+  set_types({limited});
   shared().due.push(jobs(1, 3, kStart - 11s));
   shared().due.push(jobs(1, 2, kStart - 9s));
   const DueBatch batch = pop();
@@ -124,9 +124,9 @@ TEST_F(LanesTest, JobsTooLateInMemoryAreForgottenNotClaimed) {
 }
 
 TEST_F(LanesTest, ABacklogStartsAtTheLatenessLimitOfItsType) {
-  BizType perishable = biz_type(1);
-  perishable.drop_older_than = 10s;
-  set_types({perishable});
+  BizType limited = biz_type(1);
+  limited.drop_older_than = 10s;
+  set_types({limited});
   shared().due.push_backlog({{0, 1}, WallTime::min()});
   const DueBatch batch = pop();
   ASSERT_TRUE(batch.backlog);

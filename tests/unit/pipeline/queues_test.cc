@@ -212,7 +212,7 @@ TEST_F(DueQueueTest, ABlockedTypeDoesNotReduceOtherShares) {
   EXPECT_EQ(by_type(pop(90)), (std::map<TypeId, std::size_t>{{1, 90}}));
 }
 
-TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
+TEST_F(DueQueueTest, LightTypesNeverShareABatchWithAHotType) {
   push(1, 10'000);
   push(2, 30);
   std::map<TypeId, std::size_t> served;
@@ -289,7 +289,7 @@ TEST_F(DueQueueTest, InstantTypesAndOthersNeverShareABatch) {
   EXPECT_EQ(limiter.running(), 10U) << "instant types need no slot";
 }
 
-TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndHoldsUpNoOther) {
+TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndDelaysNoOther) {
   BizType limited = biz_type(1);
   limited.max_running = 3;
   catalog = TypeCatalog({limited, biz_type(2)});
@@ -303,7 +303,7 @@ TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndHoldsUpNoOther) {
   EXPECT_EQ(by_type(pop(100)).at(1), 1U);
 }
 
-TEST_F(DueQueueTest, ATypeThatHoldsItsShareOfTheNodeWaitsAndHoldsUpNoOther) {
+TEST_F(DueQueueTest, ATypeAtItsShareOfTheNodeWaitsAndDelaysNoOther) {
   ASSERT_EQ(flow.take(biz_type(1), 5'000, Pace::fresh, {}).n, 5'000U);
   ASSERT_EQ(limiter.acquire(1, 5'000), 5'000U);
   push(1, 10);
@@ -327,7 +327,7 @@ TEST_F(DueQueueTest, DropsJobsOfTypesThatArePausedOrGone) {
 }
 
 // While a round drops jobs, nothing is pushed or claimed.
-TEST_F(DueQueueTest, AFloodLeavesMemoryInSteps) {
+TEST_F(DueQueueTest, AHotTypeLeavesMemoryInSteps) {
   const auto expect_steps = [&](const BizType& type) {
     catalog = TypeCatalog({type});
     std::vector<Candidate> jobs;

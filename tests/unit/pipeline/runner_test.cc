@@ -133,7 +133,7 @@ TEST_F(RunnerTest, ReleasesJobsOfTypesWithoutAHandlerHere) {
   }
 }
 
-TEST_F(RunnerTest, ComesBackAtOnceWhenMoreWait) {
+TEST_F(RunnerTest, StepsAgainAtOnceWhenMoreWait) {
   for (JobId id = 1; id <= 300; ++id) give(claimed(id, 1));
   EXPECT_LE(step(), now);
   EXPECT_EQ(step(), kWhenWoken);

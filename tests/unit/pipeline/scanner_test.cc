@@ -236,7 +236,7 @@ TEST_F(ScannerTest, LowWaterMarkLagsNowForLateCommits) {
   EXPECT_LE(db_now() - low, config.late_commit_margin + 2 * config.scan_interval);
 }
 
-TEST_F(ScannerTest, LowWaterMarkDoesNotPassWhatASlowReplyDidNotSee) {
+TEST_F(ScannerTest, LowWaterMarkDoesNotPassRowsThatASlowReplyMissed) {
   keeps_awake = true;
   round_trip = 20s;  // the snapshot is as old as the request
   store.on_scan = [this](std::span<const ScanRange> ranges, const LaneSearch& search) {

@@ -83,7 +83,7 @@ TEST_F(TimekeeperTest, ReachesTheWholeLookaheadAfterALongIdleTime) {
   EXPECT_TRUE(shared().known.contains(2)) << "the wheel has refused nothing";
 }
 
-TEST_F(TimekeeperTest, ComesBackAtOnceWhenMoreCandidatesWait) {
+TEST_F(TimekeeperTest, StepsAgainAtOnceWhenMoreCandidatesWait) {
   know_time();
   for (JobId id = 1; id <= 10'000; ++id) give(id, kStart + 1s);
   EXPECT_LE(step(), now);
