@@ -174,13 +174,13 @@ BEGIN
   END LOOP;
 END $$;
 
--- Distinguishes the bodies of two creates with the same idempotency key. time_asked is 'at <unix microseconds>' or
+-- Distinguishes the bodies of two creates with the same idempotency key. requested_time is 'at <unix microseconds>' or
 -- 'in <milliseconds>', as the caller wrote it: a relative time becomes another instant on every repeat. DO NOT CHANGE:
 -- stored.
-CREATE FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts integer) RETURNS bigint
+CREATE FUNCTION tocsin.body_hash(requested_time text, attribute jsonb, max_attempts integer) RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN pg_catalog.hashtextextended(
-  pg_catalog.concat_ws(E'\n', time_asked, coalesce(attribute::text, ''), coalesce(max_attempts::text, '')), 0);
+  pg_catalog.concat_ws(E'\n', requested_time, coalesce(attribute::text, ''), coalesce(max_attempts::text, '')), 0);
 
 -- Keeps the last 16 failures of a job. started_at: of the attempt that failed; NULL: none did.
 CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamptz, node text, attempt integer, message text,

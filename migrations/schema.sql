@@ -32,10 +32,10 @@ CREATE FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, n
 
 -- Name: body_hash(text, jsonb, integer); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts integer) RETURNS bigint
+CREATE FUNCTION tocsin.body_hash(requested_time text, attribute jsonb, max_attempts integer) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN hashtextextended(concat_ws('
-'::text, time_asked, COALESCE((attribute)::text, ''::text), COALESCE((max_attempts)::text, ''::text)), (0)::bigint);
+'::text, requested_time, COALESCE((attribute)::text, ''::text), COALESCE((max_attempts)::text, ''::text)), (0)::bigint);
 
 -- Name: bucket_ms(integer); Type: FUNCTION; Schema: tocsin; Owner: -
 
@@ -2612,9 +2612,9 @@ REVOKE ALL ON FUNCTION tocsin.add_counts(shard smallint, taken jsonb) FROM PUBLI
 
 REVOKE ALL ON FUNCTION tocsin.append_error(errors jsonb, at timestamp with time zone, node text, attempt integer, message text, started_at timestamp with time zone) FROM PUBLIC;
 
--- Name: FUNCTION body_hash(time_asked text, attribute jsonb, max_attempts integer); Type: ACL; Schema: tocsin; Owner: -
+-- Name: FUNCTION body_hash(requested_time text, attribute jsonb, max_attempts integer); Type: ACL; Schema: tocsin; Owner: -
 
-REVOKE ALL ON FUNCTION tocsin.body_hash(time_asked text, attribute jsonb, max_attempts integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.body_hash(requested_time text, attribute jsonb, max_attempts integer) FROM PUBLIC;
 
 -- Name: FUNCTION bucket_ms(bucket integer); Type: ACL; Schema: tocsin; Owner: -
 

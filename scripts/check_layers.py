@@ -16,7 +16,7 @@ from check_sizes import offences as size_offences
 # Library -> where its headers may be included. What is in no pattern is the standard library, or the system's.
 LIBRARIES = {
     r"pqxx\b|libpq": {"postgres"},
-    r"spdlog/|fmt/": {"metrics", "entry", "service", "multidb", "node", "cli"},
+    r"spdlog/|fmt/": {"metrics", "entry", "service", "multidb", "maintenance", "node", "cli"},
     r"prometheus/": {"metrics", "node"},
     r"httplib\.h": {"cli"},
     r"CLI/": {"cli"},

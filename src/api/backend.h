@@ -13,8 +13,8 @@
 #include "bulk/bulk_runner.h"
 #include "core/endpoint_info.h"
 #include "ports/biz_type.h"
+#include "ports/client_store.h"
 #include "ports/event.h"
-#include "ports/job_desk.h"
 #include "ports/member_store.h"
 #include "ports/outbox_store.h"
 #include "ports/report_store.h"
@@ -38,7 +38,7 @@ inline Error maybe_in_outbox(const std::string& database) {
 // One thread's set of stores of one database; valid only inside the call that receives it.
 struct Stores {
   DatabaseId database_id;
-  JobDesk& desk;
+  ClientStore& client_store;
   ReportStore& reports;
   TypeStore& types;
 };

@@ -4,11 +4,11 @@
 #include <map>
 #include <vector>
 
+#include "api/fan_out.h"
 #include "api/json_writer.h"
 #include "api/page.h"
 #include "api/query.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -135,7 +135,7 @@ void shards(ApiContext& context, const CallPtr& call) {
     page.push_back(static_cast<Shard>(shard));
   std::map<DatabaseId, std::vector<Shard>> by_database;
   for (const Shard shard : page) by_database[context.backend.database_of(shard)].push_back(shard);
-  scatter<DueSoon>(
+  fan_out<DueSoon>(
       context, call, databases_of(by_database),
       [by_database](DatabaseId database_id, Stores& stores) -> Result<DueSoon> {
         const std::vector<Shard>& shards_there = by_database.at(database_id);

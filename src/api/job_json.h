@@ -9,7 +9,7 @@
 #include "api/json.h"
 #include "api/json_writer.h"
 #include "ports/biz_type.h"
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 
 namespace tocsin {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <unordered_set>
 
+#include "api/fan_out.h"
 #include "api/job_json.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -111,8 +111,8 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
 }
 
 // Replies name the ids that were asked for: an outbox entry that stands for another job has an id of its own.
-Result<CancelReplies> cancel_asked(JobDesk& desk, const std::vector<JobId>& ids, LockWait wait) {
-  auto replies = desk.cancel(ids, wait);
+Result<CancelReplies> cancel_asked(ClientStore& client_store, const std::vector<JobId>& ids, LockWait wait) {
+  auto replies = client_store.cancel(ids, wait);
   for (std::size_t i = 0; replies && i < ids.size(); ++i) (*replies)[i].job_id = ids[i];
   return replies;
 }
@@ -167,11 +167,12 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
   if (locked.empty()) return reply(std::move(replies));
   const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
   const bool is_taken = context.backend.post_waiting(
-      database_id, replying<CancelReplies>(
-                       [locked](Stores& stores) { return cancel_asked(stores.desk, locked, LockWait::some_seconds); },
-                       [&context, database_id, first, at, reply](Result<CancelReplies> again) {
-                         take_again(context, database_id, *first, at, std::move(again), reply);
-                       }));
+      database_id,
+      replying<CancelReplies>(
+          [locked](Stores& stores) { return cancel_asked(stores.client_store, locked, LockWait::some_seconds); },
+          [&context, database_id, first, at, reply](Result<CancelReplies> again) {
+            take_again(context, database_id, *first, at, std::move(again), reply);
+          }));
   if (!is_taken) reply(*first);
 }
 
@@ -200,7 +201,7 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
       take_again(context, database_id, *first, at, std::move(again), reply);
     };
     const auto work = replying<CancelReplies>(
-        [missing](Stores& stores) { return cancel_asked(stores.desk, missing, LockWait::none); }, take);
+        [missing](Stores& stores) { return cancel_asked(stores.client_store, missing, LockWait::none); }, take);
     if (!context.backend.post(database_id, work)) reply(*first);
   };
   context.backend.after_outboxes(std::move(queries), cancel_again);
@@ -224,15 +225,16 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
   const Ask<CancelReplies> ask = [&context, known](DatabaseId database_id,
                                                    std::function<void(Result<CancelReplies>)> reply) {
     return context.backend.post(
-        database_id,
-        replying<CancelReplies>(
-            [known](Stores& stores) { return cancel_asked(stores.desk, known.at(stores.database_id), LockWait::none); },
-            [&context, database_id, reply](Result<CancelReplies> replies) {
-              cancel_locked(context, database_id, std::move(replies),
-                            [&context, database_id, reply](Result<CancelReplies> waited) {
-                              cancel_missing(context, database_id, std::move(waited), reply);
-                            });
-            }));
+        database_id, replying<CancelReplies>(
+                         [known](Stores& stores) {
+                           return cancel_asked(stores.client_store, known.at(stores.database_id), LockWait::none);
+                         },
+                         [&context, database_id, reply](Result<CancelReplies> replies) {
+                           cancel_locked(context, database_id, std::move(replies),
+                                         [&context, database_id, reply](Result<CancelReplies> waited) {
+                                           cancel_missing(context, database_id, std::move(waited), reply);
+                                         });
+                         }));
   };
   gather<CancelReplies>(context, call, databases_of(known), ask,
                         [&context, call, known, impossible](const std::vector<DatabaseAnswer<CancelReplies>>& answers) {
@@ -274,8 +276,9 @@ void cancel_large_key(ApiContext& context, const CallPtr& call, const KeyCancel&
       });
     };
     return context.backend.post(
-        database_id, replying<CancelAllReply>(
-                         [key](Stores& stores) { return stores.desk.cancel_all(key.biz_id, key.type); }, cancel_rest));
+        database_id,
+        replying<CancelAllReply>([key](Stores& stores) { return stores.client_store.cancel_all(key.biz_id, key.type); },
+                                 cancel_rest));
   };
   gather<CancelAllReply>(context, call, {context.database_of(key.biz_id)}, ask,
                          [&context, call, key, unasked](const std::vector<DatabaseAnswer<CancelAllReply>>& answers) {

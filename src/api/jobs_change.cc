@@ -1,9 +1,9 @@
 // Cancel, reschedule, run and retry: changes to one job that exists; and the dead jobs of a type.
 #include <memory>
 
+#include "api/fan_out.h"
 #include "api/job_json.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "core/rfc3339.h"
 
 namespace tocsin {
@@ -119,7 +119,7 @@ void reschedule(ApiContext& context, const CallPtr& call) {
 
 // One database after the other, so that together they keep to the limit.
 struct RetryRound {
-  JobDesk::RetryMany request;
+  ClientStore::RetryMany request;
   std::vector<DatabaseId> database_ids;
   std::vector<DatabaseAnswer<int>> answers;
   int retried = 0;
@@ -140,9 +140,9 @@ void answer_retries(const ApiContext& context, const CallPtr& call, const RetryR
 void retry_next(const ApiContext& context, const CallPtr& call, const std::shared_ptr<RetryRound>& round) {
   const auto next = round->answers.size();
   if (next == round->database_ids.size() || round->request.limit == 0) return answer_retries(context, call, *round);
-  scatter<int>(
+  fan_out<int>(
       context, call, {round->database_ids[next]},
-      [round](DatabaseId, Stores& stores) { return stores.desk.retry_many(round->request); },
+      [round](DatabaseId, Stores& stores) { return stores.client_store.retry_many(round->request); },
       [&context, call, round](std::vector<DatabaseAnswer<int>> answers) {
         if (const auto& n = answers.front().result) {
           round->retried += *n;
@@ -159,7 +159,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
 void retry_many(ApiContext& context, const CallPtr& call) {
   JsonDocument document(call->request.body);
   JsonObject in = document.root();
-  JobDesk::RetryMany request;
+  ClientStore::RetryMany request;
   const std::string biz_type = in.require("biz_type").string("biz_type", 1, 128).value_or("");
   request.from = in.time("from");
   request.to = in.time("to");

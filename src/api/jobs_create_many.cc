@@ -5,10 +5,10 @@
 #include <numeric>
 #include <set>
 
+#include "api/fan_out.h"
 #include "api/job_json.h"
 #include "api/jobs_create.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -131,7 +131,7 @@ Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
 }
 
 // The result of one job.
-struct Fate {
+struct ItemResult {
   std::optional<Problem> problem;
   JobId job_id = 0;
   bool is_created = false;
@@ -140,7 +140,7 @@ struct Fate {
 class BatchAnswer {
  public:
   BatchAnswer(const ApiContext& context, const Batch& batch, const Parts& parts, bool is_partial)
-      : context_(context), batch_(batch), parts_(parts), is_partial_(is_partial), fates_(parts_jobs()) {}
+      : context_(context), batch_(batch), parts_(parts), is_partial_(is_partial), results_(parts_jobs()) {}
 
   void answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers);
 
@@ -154,7 +154,7 @@ class BatchAnswer {
   const Batch& batch_;
   const Parts& parts_;
   const bool is_partial_;
-  std::vector<Fate> fates_;               // by job
+  std::vector<ItemResult> results_;       // by job
   std::optional<Problem> first_problem_;  // of a database whose jobs were not created
 };
 
@@ -175,19 +175,19 @@ void BatchAnswer::take(DatabaseId database_id, const Replies& replies) {
       undone.emplace(replies[i].job_id, items[part.at[i]]);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const CreateReply& reply = replies[i];
-    Fate& fate = fates_[part.at[i]];
-    fate.job_id = reply.job_id;
-    fate.is_created = reply.kind == CreateReply::Kind::created;
+    ItemResult& result = results_[part.at[i]];
+    result.job_id = reply.job_id;
+    result.is_created = reply.kind == CreateReply::Kind::created;
     if (reply.is_refused()) {
       const std::size_t item = items[part.at[i]];
       const auto rival = undone.find(reply.job_id);
-      fate.problem = rival == undone.end()
-                         ? create_refusal(context_, part.jobs[i], reply, item_field(item, ""))
-                         : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.",
-                                   item_field(item, "idempotency_key")};
-      if (is_undone && !first_problem_) first_problem_ = fate.problem;
+      result.problem = rival == undone.end()
+                           ? create_refusal(context_, part.jobs[i], reply, item_field(item, ""))
+                           : Problem{409, "jobs[" + std::to_string(rival->second) + "] has the same key.",
+                                     item_field(item, "idempotency_key")};
+      if (is_undone && !first_problem_) first_problem_ = result.problem;
     } else if (is_undone) {
-      fate.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};
+      result.problem = Problem{409, "Not created: of the jobs that go to the same database, another was refused."};
     } else if (reply.kind != CreateReply::Kind::existing) {
       context_.hint_if_soon(reply.job_id, part.jobs[i].type_id, reply.fire_at);
     }
@@ -206,13 +206,13 @@ std::string BatchAnswer::items_text() const {
   JsonWriter out(text);
   out.key("items").begin_array();
   for (const Batch::Item& item : batch_.items) {
-    const Fate* fate = item.problem ? nullptr : &fates_[item.job];
-    const Problem* problem = item.problem ? &*item.problem : fate->problem ? &*fate->problem : nullptr;
+    const ItemResult* result = item.problem ? nullptr : &results_[item.job];
+    const Problem* problem = item.problem ? &*item.problem : result->problem ? &*result->problem : nullptr;
     out.begin_object();
     if (problem)
       out.key("error").raw(problem_text(*problem));
     else
-      out.field("job_id", std::to_string(fate->job_id)).field("created", fate->is_created);
+      out.field("job_id", std::to_string(result->job_id)).field("created", result->is_created);
     out.end_object();
   }
   out.end_array();
@@ -229,7 +229,7 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
     }
     const Problem problem = context_.problem_of(replies.error(), database_id);
     if (!first_problem_) first_problem_ = problem;
-    for (const std::size_t at : parts_.at(database_id).at) fates_[at].problem = problem;
+    for (const std::size_t at : parts_.at(database_id).at) results_[at].problem = problem;
   }
   if (first_problem_ && (!is_partial_ || is_all_failed)) {
     Problem problem = *first_problem_;
@@ -237,7 +237,7 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
     if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
     return call->refuse(problem);
   }
-  call->audit.changed = std::ranges::count(fates_, true, &Fate::is_created);
+  call->audit.changed = std::ranges::count(results_, true, &ItemResult::is_created);
   call->audit.is_left_out = call->audit.changed == 0;
   call->reply(201, '{' + items_text() + '}');
 }
@@ -249,7 +249,7 @@ std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::share
                                                  CreateMode mode) {
   return [&context, parts = std::move(parts), mode](Stores& there) -> Result<Replies> {
     if (auto done = context.backend.make_types_known(there); !done) return done.error();
-    return there.desk.create(parts->at(there.database_id).jobs, mode);
+    return there.client_store.create(parts->at(there.database_id).jobs, mode);
   };
 }
 

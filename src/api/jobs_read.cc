@@ -4,11 +4,11 @@
 #include <memory>
 #include <tuple>
 
+#include "api/fan_out.h"
 #include "api/job_json.h"
 #include "api/page.h"
 #include "api/query.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "api/url.h"
 
 namespace tocsin {
@@ -125,7 +125,7 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
   filter.is_local_only = !filter.biz_id && context.backend.database_ids().size() > 1;
   const auto database_ids =
       filter.biz_id ? std::vector{context.database_of(*filter.biz_id)} : context.backend.database_ids();
-  scatter<Found>(
+  fan_out<Found>(
       context, call, database_ids,
       [filter, position](DatabaseId database_id, Stores& stores) {
         JobFilter here = filter;

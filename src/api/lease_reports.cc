@@ -3,9 +3,9 @@
 #include <memory>
 #include <unordered_set>
 
+#include "api/fan_out.h"
 #include "api/job_json.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "api/type_json.h"
 #include "base/names.h"
 #include "base/utf8.h"
@@ -181,12 +181,12 @@ void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std
 bool with_leased(const ApiContext& context, DatabaseId database_id, const HeldLeases& held, const OnSettled& reply,
                  std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
   using Leased = std::vector<std::optional<LeasedJob>>;
-  return context.backend.post(database_id,
-                              replying<Leased>([held](Stores& stores) { return stores.desk.leased(held.leases); },
-                                               [reply, next = std::move(next)](const Result<Leased>& leased) {
-                                                 if (!leased) return reply(leased.error());
-                                                 next(*leased);
-                                               }));
+  return context.backend.post(
+      database_id, replying<Leased>([held](Stores& stores) { return stores.client_store.leased(held.leases); },
+                                    [reply, next = std::move(next)](const Result<Leased>& leased) {
+                                      if (!leased) return reply(leased.error());
+                                      next(*leased);
+                                    }));
 }
 
 bool nack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {

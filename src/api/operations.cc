@@ -2,9 +2,9 @@
 #include <array>
 #include <map>
 
+#include "api/fan_out.h"
 #include "api/json_writer.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -99,7 +99,7 @@ std::string stats_text(const Backend& backend, const std::vector<DatabaseAnswer<
 }
 
 void stats(ApiContext& context, const CallPtr& call) {
-  scatter<Numbers>(
+  fan_out<Numbers>(
       context, call, context.backend.database_ids(),
       [](DatabaseId, Stores& stores) -> Result<Numbers> {
         auto counts = stores.reports.counts();

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <optional>
 
+#include "api/fan_out.h"
 #include "api/report_rows.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "core/rfc3339.h"
 #include "core/target.h"
 
@@ -305,7 +305,7 @@ std::string Overview::text() const {
 void overview(ApiContext& context, const CallPtr& call) {
   std::vector<Shard> shards(static_cast<std::size_t>(context.backend.shards()));
   std::iota(shards.begin(), shards.end(), Shard{0});
-  scatter<Facts>(
+  fan_out<Facts>(
       context, call, context.backend.database_ids(),
       [&context, shards, now = context.backend.now()](DatabaseId database_id, Stores& stores) {
         std::vector<Shard> here;

@@ -1,9 +1,9 @@
 // GET /v1/reports/...: the report views of all databases, added up.
+#include "api/fan_out.h"
 #include "api/page.h"
 #include "api/query.h"
 #include "api/report_rows.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "api/time_text.h"
 
 namespace tocsin {
@@ -50,8 +50,8 @@ std::string zone_of_rows(const ReportQuery& query) {
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, const ReportQuery& query) {
   ReportQuery one_more = query;
   ++one_more.limit;
-  one_more.is_alone = context.backend.database_ids().size() == 1;
-  scatter<Rows>(
+  one_more.is_only_database = context.backend.database_ids().size() == 1;
+  fan_out<Rows>(
       context, call, context.backend.database_ids(),
       [one_more](DatabaseId, Stores& stores) { return stores.reports.report(one_more); },
       [&context, call, &shape, query](const std::vector<DatabaseAnswer<Rows>>& answers) {

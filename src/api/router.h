@@ -96,7 +96,7 @@ class Router : public HttpApp {
 };
 
 // Runs `work`; an exception is answered 500. The router runs handlers in it; a handler that posts work to another
-// thread without ApiContext or scatter.h must call it there, because an exception would end the process.
+// thread without ApiContext or fan_out.h must call it there, because an exception would end the process.
 template <class Work>
 void guarded(const CallPtr& call, Work work) {
   try {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/fan_out.h"
 #include "api/handler_password.h"
 #include "api/job_json.h"
 #include "api/page.h"
 #include "api/resources.h"
-#include "api/scatter.h"
 #include "api/type_json.h"
 #include "core/rfc3339.h"
 
@@ -187,7 +187,7 @@ void take_answers_of_copies(ApiContext& context, const CallPtr& call, const Remo
 // Jobs of the type may live anywhere: the other databases remove their copies first, so that none is created there any
 // more. If one of them refuses, or the control database does, all copies are written again.
 void remove_copies(ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& others, WallTime version) {
-  scatter<RemoveReply>(
+  fan_out<RemoveReply>(
       context, call, others,
       [&context, call](DatabaseId, Stores& stores) -> Result<RemoveReply> {
         if (auto done = context.backend.make_types_known(stores); !done) return done.error();

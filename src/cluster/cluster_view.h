@@ -27,7 +27,7 @@ struct ClusterConfig {
   // Between heartbeats of a sole member with all shards in the control database: 2 s. Shorter than long_silence(), so a
   // new node hears this one before it may count it as dead, and shorter than trust(). The listener also requests a
   // heartbeat after each connect.
-  Duration interval_alone() const { return 2 * interval(); }
+  Duration sole_member_interval() const { return 2 * interval(); }
   // A member silent for this long counts as dead: 4 s. The rest of the time-out is for the next heartbeat and the map.
   Duration patience() const { return timeout - interval(); }
   // Replaces patience() if the session that wrote the member's last heartbeat has ended: 1.5 s. Not shorter: a live

@@ -52,12 +52,13 @@ MonoTime Heartbeat::step(MonoTime now) {
     extend_lease();
   else  // a node without shards
     hooks_.lease_valid_until(*std::exchange(lease_end_, {}));
-  const bool is_alone =
+  const bool is_sole_member =
       1 == std::ranges::count_if(view->members, [this](const SeenMember& member) { return !is_dead(member, config_); });
-  hooks_.alone(is_alone);
+  hooks_.sole_member(is_sole_member);
   // No member waits for the next beat, and a new one announces itself. With several databases a beat also reports which
   // of them are reached, so it stays frequent.
-  if (is_alone && !is_draining && view->map.is_all_in_control()) next_ = answered + config_.interval_alone();
+  if (is_sole_member && !is_draining && view->map.is_all_in_control())
+    next_ = answered + config_.sole_member_interval();
   if (shard_owner_) shard_owner_->wake();
   return next_;
 }

@@ -33,7 +33,7 @@ class Heartbeat final : public Stage {
     std::function<void(MonoTime)> lease_valid_until;
     // Returns the view whose shard map this node works with; null: none yet.
     std::function<std::shared_ptr<const ClusterView>()> applied;
-    std::function<void(bool)> alone;  // called after each answer: whether this is the sole member
+    std::function<void(bool)> sole_member;  // called after each answer: whether this is the sole member
   };
   // REQUIRES: `store`, `view` and `events` outlive it; `store` is used by this stage only.
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)

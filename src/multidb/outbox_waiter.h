@@ -4,7 +4,7 @@
 // An entry that is found is announced to the relays of all nodes, and looked for again every 20 ms.
 //
 // Each database of a node with several has one, with a thread and a session: waiting requests would block the threads
-// of a WorkPool.
+// of a RequestPool.
 #pragma once
 
 #include <functional>

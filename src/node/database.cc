@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 
 namespace tocsin {
 namespace {
@@ -58,7 +58,7 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
         return ReportBuffer::Context{*now, shared().catalog.get()};
       }),
       watch_(title(), clock),
-      events_(metrics, reports_, watch_, config_.is_alone ? "" : config_.name + ": ",
+      events_(metrics, reports_, watch_, config_.is_only_database ? "" : config_.name + ": ",
               [this] { housekeeping_.reload_types(); }),
       housekeeping_({named(config_.session, "housekeeping"), config_.retain_days, config_.node_id}, clock,
                     callbacks(hooks)),
@@ -77,8 +77,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       lock_waiters_(config_.database_id, named(config_.session, "api"), config_.shards, kLockWaiters, kLockQueue, clock,
                     [&metrics](Duration time) { metrics.waited_behind_locks(time); }),
       held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
-                 [](PgJobDesk& desk, std::vector<CreateItem> items, bool is_last) {
-                   auto held = write_creates(desk, std::move(items));
+                 [](PgClientStore& client_store, std::vector<CreateItem> items, bool is_last) {
+                   auto held = write_creates(client_store, std::move(items));
                    if (!is_last) return held;
                    for (const CreateItem& item : held)
                      item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
@@ -87,40 +87,44 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       // Of several databases, a job that looks locked may be moving: the node asks where it lives before it tries
       // again.
       locked_jobs_(named(config_.session, "api"), config_.shards, clock, kQueue,
-                   config_.is_alone ? kLockPatience : Duration(0),
-                   [](PgJobDesk& desk, std::vector<ChangeItem> items, bool is_last) {
-                     return write_changes(desk, std::move(items), is_last ? Try::last : Try::second);
+                   config_.is_only_database ? kLockPatience : Duration(0),
+                   [](PgClientStore& client_store, std::vector<ChangeItem> items, bool is_last) {
+                     return write_changes(client_store, std::move(items), is_last ? Try::last : Try::second);
                    }),
       locked_leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
-                     [node = config_.engine.engine.node, may_have_moved = !config_.is_alone](
-                         PgJobDesk& desk, std::vector<LeaseItem> items, bool is_last) {
-                       auto locked = write_leases(desk, node, std::move(items), may_have_moved);
+                     [node = config_.engine.engine.node, may_have_moved = !config_.is_only_database](
+                         PgClientStore& client_store, std::vector<LeaseItem> items, bool is_last) {
+                       auto locked = write_leases(client_store, node, std::move(items), may_have_moved);
                        if (!is_last) return locked;
                        for (LeaseItem& item : locked) refuse(item, row_is_locked());
                        return std::vector<LeaseItem>{};
                      }),
       creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
-               [](PgJobDesk& desk, std::vector<CreateItem> items) { write_creates(desk, std::move(items)); }),
+               [](PgClientStore& client_store, std::vector<CreateItem> items) {
+                 write_creates(client_store, std::move(items));
+               }),
       keyed_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
-                     [this](PgJobDesk& desk, std::vector<CreateItem> items) {
-                       for (const CreateItem& item : held_keys_.push(write_creates(desk, std::move(items))))
+                     [this](PgClientStore& client_store, std::vector<CreateItem> items) {
+                       for (const CreateItem& item : held_keys_.push(write_creates(client_store, std::move(items))))
                          item.done(too_many_requests());
                      }),
       changes_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
-               [this](PgJobDesk& desk, std::vector<ChangeItem> items) {
-                 const Try which = config_.is_alone ? Try::first : Try::first_and_last;
-                 for (ChangeItem& item : locked_jobs_.push(write_changes(desk, std::move(items), which)))
+               [this](PgClientStore& client_store, std::vector<ChangeItem> items) {
+                 const Try which = config_.is_only_database ? Try::first : Try::first_and_last;
+                 for (ChangeItem& item : locked_jobs_.push(write_changes(client_store, std::move(items), which)))
                    refuse(item, too_many_requests());
                }),
       leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
-              [this, node = config_.engine.engine.node](PgJobDesk& desk, std::vector<LeaseItem> items) {
-                for (LeaseItem& item : locked_leases_.push(write_leases(desk, node, std::move(items))))
+              [this, node = config_.engine.engine.node](PgClientStore& client_store, std::vector<LeaseItem> items) {
+                for (LeaseItem& item : locked_leases_.push(write_leases(client_store, node, std::move(items))))
                   refuse(item, too_many_requests());
               }),
       reads_(named(config_.session, "api"), config_.shards, clock, kQueue, kReadBatch,
-             [](PgJobDesk& desk, std::vector<ReadItem> items) { answer_reads(desk, std::move(items)); }),
+             [](PgClientStore& client_store, std::vector<ReadItem> items) {
+               answer_reads(client_store, std::move(items));
+             }),
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {
-  if (config_.is_alone) return;
+  if (config_.is_only_database) return;
   outbox_waiter_.emplace(outbox_lookup(config_.session), clock,
                          OutboxWaiter::Hooks{[this] { return is_answering(); },
                                              [this](const Error& error) { events_.failed("outbox lookup", error); }});

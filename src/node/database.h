@@ -15,26 +15,26 @@
 #include "api/backend.h"
 #include "base/assert.h"
 #include "base/mutex.h"
+#include "maintenance/database_events.h"
+#include "maintenance/housekeeping.h"
 #include "metrics/metrics.h"
 #include "multidb/outbox_waiter.h"
 #include "node/database_engine.h"
-#include "node/database_events.h"
-#include "node/housekeeping.h"
 #include "service/coalescer.h"
 #include "service/hint_sender.h"
 #include "service/locked_row_retries.h"
 #include "service/request_batches.h"
-#include "service/work_pool.h"
+#include "service/request_pool.h"
 
 namespace tocsin {
 
 struct DatabaseConfig {
   DatabaseId database_id = 0;
-  std::string name;          // as registered
-  std::string address;       // host, port and database
-  bool is_alone = true;      // the only database of the node
-  bool is_answering = true;  // it answered at the start
-  SessionConfig session;     // of all but the engine's sessions
+  std::string name;              // as registered
+  std::string address;           // host, port and database
+  bool is_only_database = true;  // the only database of the node
+  bool is_answering = true;      // it answered at the start
+  SessionConfig session;         // of all but the engine's sessions
   DatabaseEngineConfig engine;
   int shards = 0;                          // of the installation
   int db_pool = 4;                         // threads of post()
@@ -151,7 +151,7 @@ class Database {
   // From here on members have threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
-  WorkPool pool_, readers_, lock_waiters_;
+  RequestPool pool_, readers_, lock_waiters_;
   std::optional<OutboxWaiter> outbox_waiter_;  // with several databases
   // Declared before those that push to them, so destroyed after them.
   LockedRowRetries<CreateItem> held_keys_;

@@ -39,8 +39,8 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
                     valid_until(end);
                   },
                   [this] { return owner_.applied(); },
-                  [this, alone = std::move(hooks.alone)](bool is_alone) {
-                    alone(is_alone);
+                  [this, sole_member = std::move(hooks.sole_member)](bool is_sole_member) {
+                    sole_member(is_sole_member);
                     note_view();
                   }}),
       owner_(config, owner_store_, view_, events,

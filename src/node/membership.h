@@ -24,7 +24,7 @@ class Membership {
     // Called after each answered heartbeat, once lost shards have been given up: the end of the membership lease.
     std::function<void(MonoTime)> lease_valid_until;
     // Called after each answered heartbeat: whether this is the only live member.
-    std::function<void(bool)> alone;
+    std::function<void(bool)> sole_member;
     // The shards that this node scans from now on, in order. Called when these, or the databases of any shards in the
     // map, have changed, on the thread of ShardOwner.
     std::function<void(const std::vector<Shard>& mine, const ShardMap& map)> owned;

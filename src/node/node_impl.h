@@ -13,6 +13,7 @@
 #include "delivery/handler_registry.h"
 #include "delivery/sql_handler.h"
 #include "entry/entry_consumer.h"
+#include "maintenance/superusers.h"
 #include "metrics/metrics.h"
 #include "multidb/open_databases.h"
 #include "multidb/outbox_relay.h"
@@ -21,7 +22,6 @@
 #include "node/node_backend.h"
 #include "node/node_status.h"
 #include "node/permits.h"
-#include "node/superusers.h"
 #include "node/type_publisher.h"
 #include "tocsin/node.h"
 

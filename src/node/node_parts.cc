@@ -27,7 +27,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.database_id = open.database_id;
   config.name = open.name;
   config.address = open.address;
-  config.is_alone = n == 1;
+  config.is_only_database = n == 1;
   config.is_answering = open.is_answering;
   config.session = session_of(open, "tocsin");
   config.shards = open_.shards;
@@ -143,7 +143,7 @@ void Node::Impl::make_membership() {
                         [this](MonoTime until) {
                           for (const auto& database : databases_) database->engine().engine().trust_until(until);
                         },
-                        [&at_control](bool is_alone) { at_control.set_alone(is_alone); },
+                        [&at_control](bool is_sole_member) { at_control.set_sole_member(is_sole_member); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
                           map_->take_shards(mine, map);

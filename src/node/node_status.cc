@@ -61,13 +61,14 @@ void NodeStatus::warn_of(DatabaseId database_id, const std::vector<std::string>&
 }
 
 void NodeStatus::check_membership(Readiness& out) const {
-  const bool has_view = membership_.view() != nullptr, is_alone = map_.all().size() == 1;
+  const bool has_view = membership_.view() != nullptr, is_only_database = map_.all().size() == 1;
   const bool is_member = has_view && !map_.control().shared().membership.is_lease_lost(clock_.now());
-  out.checks.emplace_back("membership", is_member  ? "ok"
-                                        : is_alone ? "the membership lease has ended: this node scans nothing"
-                                                   : "the control database does not answer: no shard changes its node");
+  out.checks.emplace_back("membership", is_member ? "ok"
+                                        : is_only_database
+                                            ? "the membership lease has ended: this node scans nothing"
+                                            : "the control database does not answer: no shard changes its node");
   out.is_degraded = out.is_degraded || !is_member;
-  out.is_ready = out.is_ready && (is_member || (!is_alone && has_view));
+  out.is_ready = out.is_ready && (is_member || (!is_only_database && has_view));
 }
 
 // Notifications are not fatal: the scan alone finds every job within a second.

@@ -35,24 +35,32 @@ std::vector<Stage*> Engine::stages() {
 }
 
 void Engine::set_wakers(const std::vector<Waker*>& wakers) {
-  TOCSIN_ASSERT(wakers.size() == claimers_.size() + 6);
+  const auto all = stages();
+  TOCSIN_ASSERT(wakers.size() == all.size());
   wakers_ = wakers;
-  shared_.ended_backlogs.set_consumer(wakers[0]);
-  shared_.candidates.set_consumer(wakers[1]);
-  shared_.db_clock.set_timekeeper(wakers[1]);
-  const std::vector<Waker*> claimers(wakers.begin() + 3, wakers.end() - 3);
-  shared_.due.set_claimers(claimers);
-  shared_.poll_engine = shared_.polls->join(claimers, wakers[2]);
+  const auto waker_of = [&](const Stage& stage) {
+    return wakers[static_cast<std::size_t>(std::ranges::find(all, &stage) - all.begin())];
+  };
+  std::vector<Waker*> claimers;
+  claimers.reserve(claimers_.size());
+  for (const auto& claimer : claimers_) claimers.push_back(waker_of(*claimer));
   const auto wake_claimers = [claimers] {
     for (Waker* claimer : claimers) claimer->wake();
   };
+  Waker* const timekeeper = waker_of(timekeeper_);
+  Waker* const lease_reaper = waker_of(lease_reaper_);
+  shared_.ended_backlogs.set_consumer(waker_of(scanner_));
+  shared_.candidates.set_consumer(timekeeper);
+  shared_.db_clock.set_timekeeper(timekeeper);
+  shared_.due.set_claimers(claimers);
+  shared_.poll_engine = shared_.polls->join(claimers, waker_of(poll_timeout_sweeper_));
   shared_.limiter.on_release(wake_claimers);
   shared_.flow->on_capacity(wake_claimers);
-  shared_.flow->leases().on_first([waker = wakers.back()] { waker->wake(); });
-  shared_.claimed.set_consumer(wakers[wakers.size() - 3]);
-  shared_.outcomes.set_consumer(wakers[wakers.size() - 2]);
-  shared_.expired.set_consumer(wakers[wakers.size() - 1]);
-  shared_.too_late.set_consumer(wakers[wakers.size() - 1]);
+  shared_.flow->leases().on_first([lease_reaper] { lease_reaper->wake(); });
+  shared_.claimed.set_consumer(waker_of(runner_));
+  shared_.outcomes.set_consumer(waker_of(finisher_));
+  shared_.expired.set_consumer(lease_reaper);
+  shared_.too_late.set_consumer(lease_reaper);
   shared_.on_refusal = [this] { scan_soon(); };
 }
 
@@ -102,8 +110,8 @@ void Engine::trust_until(MonoTime time) {
   wake_all();
 }
 
-void Engine::set_alone(bool is_alone) {
-  if (shared_.membership.set_alone(is_alone) && !is_alone) scan_soon();
+void Engine::set_sole_member(bool is_sole_member) {
+  if (shared_.membership.set_sole_member(is_sole_member) && !is_sole_member) scan_soon();
 }
 
 void Engine::set_listening(bool is_listening) {

@@ -69,7 +69,7 @@ class Engine {
   void trust_until(MonoTime time);
   // Whether this is the sole member, and whether the database's notifications arrive. While both are true an idle
   // engine scans half as often. Thread: any.
-  void set_alone(bool is_alone);
+  void set_sole_member(bool is_sole_member);
   void set_listening(bool is_listening);
 
   // Adds a sample of the database's clock from a scan outside of this engine. Thread: any.

@@ -48,10 +48,10 @@ class MembershipState {
   }
 
   // Sole member: no other node uses this database. Returns whether it was.
-  bool set_alone(bool is_alone) { return is_alone_.exchange(is_alone); }
+  bool set_sole_member(bool is_sole_member) { return is_sole_member_.exchange(is_sole_member); }
   // Notifications of the database arrive. Returns whether they did.
   bool set_listening(bool is_listening) { return is_listening_.exchange(is_listening); }
-  bool is_alone() const { return is_alone_; }
+  bool is_sole_member() const { return is_sole_member_; }
   bool is_listening() const { return is_listening_; }
 
  private:
@@ -61,7 +61,7 @@ class MembershipState {
   mutable Mutex mutex_;
   MonoTime lease_valid_until_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();
   bool is_awaited_ TOCSIN_GUARDED_BY(mutex_) = false;  // a stage sleeps until the lease is extended
-  std::atomic<bool> is_draining_{false}, is_alone_{false}, is_listening_{false};  // each stands alone
+  std::atomic<bool> is_draining_{false}, is_sole_member_{false}, is_listening_{false};  // each stands alone
 };
 
 }  // namespace tocsin

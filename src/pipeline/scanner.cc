@@ -122,7 +122,7 @@ MonoTime Scanner::failed(MonoTime now, const Error& error) {
 Duration Scanner::end_turn() {
   adapt_lookahead();
   const bool may_idle = shared_.is_idle() && !is_sweep_requested_ && !has_more_ && lookahead_.is_full() &&
-                        shared_.membership.is_alone() && shared_.membership.is_listening();
+                        shared_.membership.is_sole_member() && shared_.membership.is_listening();
   return schedule_.end_scan(may_idle);
 }
 

@@ -1,4 +1,4 @@
-// Cancels and changes of jobs: what callers ask for and what JobDesk (ports/job_desk.h) answers.
+// Cancels and changes of jobs: what callers ask for and what ClientStore (ports/client_store.h) answers.
 #pragma once
 
 #include <optional>
@@ -57,11 +57,12 @@ struct KeyCancel {
 };
 
 // The jobs of a key by their state at the cancel. The lists are sorted by id; `finished` has the newest first: those of
-// the type among the newest JobDesk::kMostNamed of any type.
+// the type among the newest ClientStore::kMostNamed of any type.
 struct KeyCancelReply {
   std::vector<JobId> cancelled, running, finished;
   std::vector<JobId> locked;  // pending and unchanged: another transaction holds them, or they move; ask again
-  bool is_too_many = false;   // more than JobDesk::kMostOfOneKeyTogether are live, none was cancelled: use cancel_all
+  bool is_too_many =
+      false;  // more than ClientStore::kMostOfOneKeyTogether are live, none was cancelled: use cancel_all
   bool has_more_finished = false;  // more jobs of the key have ended than were looked at
 };
 

@@ -68,7 +68,7 @@ struct ReportQuery {
   std::optional<WallTime> from, to;  // rows of [from, to); dead_now, recent and recent_of_all ignore it
   std::string tz;                    // Report::day only: the time zone of its days; empty: UTC
   std::string width;                 // Report::horizon only: minute, hour or day; empty: slots of every width
-  bool is_alone = false;             // Report::day with tz only: no rows of other databases will be merged with these,
+  bool is_only_database = false;     // Report::day with tz only: no rows of other databases will be merged with these,
                                      // so they have percentiles instead of histograms
   // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
   std::vector<std::string> after;

@@ -1,5 +1,5 @@
 // FinishArrays: outcomes of attempts as the parameters of a statement that writes them (sql/parts/finish_claimed.sql),
-// one array per column. Used by PgJobStore, PgFunctionStore and PgJobDesk. Thread: owner only.
+// one array per column. Used by PgJobStore, PgFunctionStore and PgClientStore. Thread: owner only.
 #pragma once
 
 #include <span>

@@ -3,7 +3,9 @@
 #include <libpq-events.h>
 #include <libpq-fe.h>
 
+#include <charconv>
 #include <new>
+#include <string_view>
 
 namespace tocsin {
 namespace {
@@ -24,11 +26,27 @@ void LastRefusal::watch(PGconn* connection) {
 }
 
 void LastRefusal::note(const PGresult* result) {
-  const auto has = [&](int field) { return PQresultErrorField(result, field) != nullptr; };
-  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  sql_state_ = state ? state : "";
-  names_table_ = has(PG_DIAG_TABLE_NAME);
-  names_constraint_ = has(PG_DIAG_CONSTRAINT_NAME);
+  const auto text = [&](int field) {
+    const char* value = PQresultErrorField(result, field);
+    return std::string(value ? value : "");
+  };
+  sql_state_ = text(PG_DIAG_SQLSTATE);
+  schema_ = text(PG_DIAG_SCHEMA_NAME);
+  table_ = text(PG_DIAG_TABLE_NAME);
+  constraint_ = text(PG_DIAG_CONSTRAINT_NAME);
+  detail_ = text(PG_DIAG_MESSAGE_DETAIL);
+}
+
+// The baseline migration names the indexes: LEAF_id on job_id, other names on anything else.
+std::optional<LastRefusal::TakenId> LastRefusal::taken_id() const {
+  if (sql_state_ != "23505" || schema_ != "tocsin" || constraint_ != table_ + "_id") return std::nullopt;
+  constexpr std::string_view kKey = "(job_id)=(";
+  const std::size_t at = detail_.find(kKey);
+  if (at == std::string::npos) return std::nullopt;
+  TakenId taken{0, table_.starts_with("job_history_")};
+  const char* const digits = detail_.data() + at + kKey.size();
+  if (std::from_chars(digits, detail_.data() + detail_.size(), taken.job_id).ec != std::errc()) return std::nullopt;
+  return taken;
 }
 
 }  // namespace tocsin

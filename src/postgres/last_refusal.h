@@ -1,9 +1,12 @@
-// LastRefusal: keeps fields of the latest error result of a connection that libpqxx does not expose: the SQLSTATE, and
-// whether a table and a constraint are named. These are the same in every language, while the server translates its
-// messages (lc_messages). Thread: that of the connection.
+// LastRefusal: keeps fields of the latest error result of a connection that libpqxx does not expose: the SQLSTATE, the
+// names of table and constraint, and the key of a unique violation. These are the same in every language, while the
+// server translates its messages (lc_messages). Thread: that of the connection.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "tocsin/job.h"
 
 struct pg_conn;  // PGconn and PGresult of libpq
 struct pg_result;
@@ -28,12 +31,18 @@ class LastRefusal {
   const std::string& sql_state() const { return sql_state_; }
   // Whether a row fits no partition. Three cases have 23514: then the table alone is named; a row that breaks a CHECK
   // names table and constraint; a function that RAISEs check_violation names neither.
-  bool has_no_partition() const { return sql_state_ == "23514" && names_table_ && !names_constraint_; }
+  bool has_no_partition() const { return sql_state_ == "23514" && !table_.empty() && constraint_.empty(); }
+  // The job id that a new row shares with a stored one (a unique index on job_id alone refused the row), and whether
+  // the stored row is a finished job; nullopt: another error.
+  struct TakenId {
+    JobId job_id = 0;
+    bool is_in_history = false;
+  };
+  std::optional<TakenId> taken_id() const;
 
  private:
-  std::string sql_state_;
-  bool names_table_ = false;
-  bool names_constraint_ = false;
+  std::string sql_state_, schema_, table_, constraint_;
+  std::string detail_;  // translated, but for the key: "Key (job_id)=(4711) already exists."
 };
 
 }  // namespace tocsin

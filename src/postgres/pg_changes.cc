@@ -9,7 +9,7 @@
 
 #include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/values.h"
 
 namespace tocsin {
@@ -181,7 +181,7 @@ void PgChanges::cancel_keys(pqxx::transaction_base& tx, const Indices& items) {
 void PgChanges::cancel_free_keys(pqxx::transaction_base& tx, const Indices& items) {
   const KeyArrays keys = arrays_of(items);
   for (const auto& row : exec(tx, session_.prepared("cancel_keys"), keys.shards.literal(), keys.biz_ids.literal(),
-                              keys.types.literal(), static_cast<int>(JobDesk::kMostOfOneKeyTogether)))
+                              keys.types.literal(), static_cast<int>(ClientStore::kMostOfOneKeyTogether)))
     reply_.key_cancels[items[row[0].as<std::size_t>() - 1]].cancelled.push_back(row[1].as<JobId>());
 }
 
@@ -284,7 +284,7 @@ void PgChanges::answer_keys(pqxx::transaction_base& tx, const Statement& stateme
   const KeyArrays keys = arrays_of(items);
   for (const auto& row :
        exec(tx, statement, keys.shards.literal(), keys.biz_ids.literal(), keys.types.literal(),
-            static_cast<int>(JobDesk::kMostOfOneKeyTogether), static_cast<int>(JobDesk::kMostNamed))) {
+            static_cast<int>(ClientStore::kMostOfOneKeyTogether), static_cast<int>(ClientStore::kMostNamed))) {
     KeyCancelReply& reply = reply_.key_cancels[items[row[0].as<std::size_t>() - 1]];
     const JobId id = row[1].as<JobId>();
     const int status = row[2].as<int>();

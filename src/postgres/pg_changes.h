@@ -1,4 +1,4 @@
-// PgChanges: carries out one call of PgJobDesk::change_together. It writes the cancels, cancels by key and new
+// PgChanges: carries out one call of PgClientStore::change_together. It writes the cancels, cancels by key and new
 // deadlines of many callers with one statement per kind.
 //
 // The batch is cut into sub-batches that name each job and each key once; usually there is one. A sub-batch is one
@@ -11,7 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
 

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "base/assert.h"
-#include "core/time_asked.h"
+#include "core/requested_time.h"
 #include "postgres/binary_array.h"
 #include "postgres/job_rows.h"
 #include "postgres/values.h"
@@ -106,8 +106,8 @@ void PgCreate::refuse_old_ids() {
 void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   try {
     exec_insert(tx, keyed);
-  } catch (const pqxx::unique_violation& error) {
-    has_bad_ids_ = std::string_view(error.what()).find("(job_id)=(") != std::string_view::npos;
+  } catch (const pqxx::unique_violation&) {
+    has_bad_ids_ = session_.last_refusal().taken_id().has_value();
     throw;
   }
 }
@@ -136,7 +136,7 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
     add_text_or_null(attributes, job.attribute_json);
     if (!keyed) continue;
     keys.add_text(*job.idempotency_key);
-    times.add_text(time_asked(job.when));
+    times.add_text(requested_time(job.when));
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
   if (index.empty()) return;
@@ -209,7 +209,7 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
     types.add(job.type_id);
     biz_ids.add_text(job.biz_id);
     keys.add_text(*job.idempotency_key);
-    times.add_text(time_asked(job.when));
+    times.add_text(requested_time(job.when));
     add_text_or_null(attributes, job.attribute_json);
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
   }
@@ -309,7 +309,7 @@ pqxx::result PgCreate::update_all(pqxx::transaction_base& tx, const std::map<Job
     add_or_null(in, job.when.in.has_value(), job.when.in.value_or(Duration(0)).count());
     add_text_or_null(attributes, job.attribute_json);
     max_attempts.add(job.max_attempts);
-    times.add_text(time_asked(job.when));
+    times.add_text(requested_time(job.when));
     add_or_null(own_max, job.has_own_max_attempts, job.max_attempts);
     rules.add_text(job.on_conflict == OnConflict::earliest ? "earliest"
                    : job.on_conflict == OnConflict::latest ? "latest"

@@ -1,6 +1,6 @@
-// PgCreate: one attempt of PgJobDesk to write a batch of new jobs: a single INSERT when no job has an idempotency key,
-// else a short transaction. PgJobDesk makes a PgCreate, with fresh ids, for each attempt. Thread: owner only (the
-// session's thread).
+// PgCreate: one attempt of PgClientStore to write a batch of new jobs: a single INSERT when no job has an idempotency
+// key, else a short transaction. PgClientStore makes a PgCreate, with fresh ids, for each attempt. Thread: owner only
+// (the session's thread).
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 #include "postgres/session.h"
 
 namespace tocsin {

@@ -203,11 +203,11 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
                   "that shares them"};
             if (sandbox_.empty()) build_sandbox(connection);
             return run_in_one(connection, function, calls, timeout, judge, node);
-          } catch (const pqxx::unique_violation& error) {
+          } catch (const pqxx::unique_violation&) {
             // Thrown by the finish statement: everything is undone, and the calls are repeated at once.
             pqxx::nontransaction tx(connection);
             tx.exec(kUnlock);  // these locks outlive the transaction
-            if (!free_ids(session_, tx, error, {})) throw;
+            if (!free_ids(session_, tx, {})) throw;
             is_freed = true;
             return {};
           } catch (const SandboxChanged&) {

@@ -1,16 +1,16 @@
-// PgJobDesk: reports of consumers about the jobs that they have leased.
+// PgClientStore: reports of consumers about the jobs that they have leased.
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "postgres/finish_arrays.h"
 #include "postgres/id_clash.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/values.h"
 
 namespace tocsin {
 
-Result<std::vector<std::optional<LeasedJob>>> PgJobDesk::leased(std::span<const Lease> leases) {
+Result<std::vector<std::optional<LeasedJob>>> PgClientStore::leased(std::span<const Lease> leases) {
   using Reply = std::vector<std::optional<LeasedJob>>;
   return session_.read<Reply>([&](pqxx::nontransaction& tx) {
     LeaseArrays keys(leases);
@@ -35,7 +35,7 @@ std::vector<std::optional<TypeId>> types_of(const pqxx::result& rows, std::size_
 }  // namespace
 
 // A call that writes many leases: those that cannot be written do not keep others from it.
-class PgJobDesk::LeaseWrite {
+class PgClientStore::LeaseWrite {
  public:
   using Indices = std::span<const std::size_t>;  // in the call
   // Runs one statement for the leases at `indices`, skipping locked rows. Returns for each lease that is written the
@@ -43,8 +43,8 @@ class PgJobDesk::LeaseWrite {
   using Types = std::vector<std::optional<TypeId>>;
   using Statement = std::function<Result<Types>(Indices indices)>;
 
-  LeaseWrite(PgJobDesk& desk, std::vector<Lease> leases, Statement statement)
-      : desk_(desk), leases_(std::move(leases)), statement_(std::move(statement)) {}
+  LeaseWrite(PgClientStore& client_store, std::vector<Lease> leases, Statement statement)
+      : client_store_(client_store), leases_(std::move(leases)), statement_(std::move(statement)) {}
 
   Result<std::vector<LeaseResult>> run() {
     replies_.assign(leases_.size(), {LeaseReply::busy});
@@ -92,7 +92,7 @@ class PgJobDesk::LeaseWrite {
     std::vector<Lease> unchanged;
     unchanged.reserve(open.size());
     for (const std::size_t i : open) unchanged.push_back(leases_[i]);
-    const auto held = desk_.leased(unchanged);
+    const auto held = client_store_.leased(unchanged);
     if (!held) {
       trouble_ = held.error();
       return;
@@ -103,15 +103,15 @@ class PgJobDesk::LeaseWrite {
 
   int shard(std::size_t i) const { return shard_of(leases_[i].job_id); }
 
-  PgJobDesk& desk_;
+  PgClientStore& client_store_;
   const std::vector<Lease> leases_;
   const Statement statement_;
   std::vector<LeaseResult> replies_;
   std::optional<Error> trouble_;  // the last
 };
 
-Result<std::vector<LeaseResult>> PgJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                          const std::string& node) {
+Result<std::vector<LeaseResult>> PgClientStore::finish_leased(std::span<const FinishRequest> requests,
+                                                              const std::string& node) {
   std::vector<Lease> leases;
   for (const FinishRequest& request : requests) leases.push_back({request.job_id, request.token});
   const auto statement = [&](LeaseWrite::Indices indices) {
@@ -129,7 +129,7 @@ Result<std::vector<LeaseResult>> PgJobDesk::finish_leased(std::span<const Finish
   return LeaseWrite(*this, std::move(leases), statement).run();
 }
 
-Result<std::vector<LeaseResult>> PgJobDesk::extend(std::span<const Extension> extensions) {
+Result<std::vector<LeaseResult>> PgClientStore::extend(std::span<const Extension> extensions) {
   std::vector<Lease> leases;
   for (const Extension& extension : extensions) leases.push_back(extension.lease);
   const auto statement = [&](LeaseWrite::Indices indices) {

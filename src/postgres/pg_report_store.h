@@ -1,5 +1,5 @@
 // PgReportStore: reads single jobs, lists, counts and reports of one PostgreSQL database. Implements ReportStore, which
-// says what each call returns, its units and Errors (ports/report_store.h). Each thread of WorkPool, which serves
+// says what each call returns, its units and Errors (ports/report_store.h). Each thread of RequestPool, which serves
 // requests, has one. Thread: the one that owns the session.
 #pragma once
 

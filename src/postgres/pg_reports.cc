@@ -40,7 +40,7 @@ Result<std::vector<std::string>> PgReportStore::report(const ReportQuery& query)
     const auto ask = [&](const auto&... more) {
       return exec(tx, statement, of_type, begin, end, query.limit, after(0), after(1), after(2), more...);
     };
-    if (is_of_zone) return column_of<std::string>(ask(query.tz, query.is_alone));
+    if (is_of_zone) return column_of<std::string>(ask(query.tz, query.is_only_database));
     if (query.report == Report::horizon) return column_of<std::string>(ask(text_or_null(query.width)));
     return column_of<std::string>(ask());
   });

@@ -1,11 +1,11 @@
-// PgJobDesk: retries of dead jobs by id: those that can be revived at once, and why the others cannot.
+// PgClientStore: retries of dead jobs by id: those that can be revived at once, and why the others cannot.
 #include <algorithm>
 #include <iterator>
 #include <set>
 #include <unordered_map>
 
 #include "postgres/job_rows.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/values.h"
 
 namespace tocsin {
@@ -26,7 +26,7 @@ struct LookUp {
 
 }  // namespace
 
-Status PgJobDesk::revive(std::span<const JobId> jobs, Revived& revived) {
+Status PgClientStore::revive(std::span<const JobId> jobs, Revived& revived) {
   if (jobs.empty()) return Unit{};
   const Status done = session_.write([&](pqxx::nontransaction& tx) {
     for (const auto& row : exec(tx, session_.prepared("retry"), array_of(jobs))) {
@@ -40,7 +40,7 @@ Status PgJobDesk::revive(std::span<const JobId> jobs, Revived& revived) {
   return revive(jobs.subspan(jobs.size() / 2), revived);
 }
 
-Result<std::vector<ChangeReply>> PgJobDesk::retry_each(std::span<const JobId> jobs) {
+Result<std::vector<ChangeReply>> PgClientStore::retry_each(std::span<const JobId> jobs) {
   Revived revived;
   const auto failed = [&revived](const Error& error) {  // written retries stay
     return revived.empty() ? error : Error{ErrorCode::in_doubt, error.message, ""};

@@ -118,7 +118,7 @@ class ControlStep {
  private:
   void record_control();
   DatabaseId database_of(std::size_t i);
-  void refuse_stranger(const Local& local, const std::string& name) const;
+  void refuse_unregistered(const Local& local, const std::string& name) const;
   std::string free_name(const std::string& wanted) const;
   void insert(const RegisteredDatabase& database);
   void update(const RegisteredDatabase& database);
@@ -178,7 +178,7 @@ void ControlStep::record_control() {
 }
 
 // Refuses a database that belongs to another installation, or has jobs or types.
-void ControlStep::refuse_stranger(const Local& local, const std::string& name) const {
+void ControlStep::refuse_unregistered(const Local& local, const std::string& name) const {
   if (local.database_id != 0) throw Refused(name + ": it belongs to another installation, as '" + local.name + "'");
   if (local.registered > 1) throw Refused(name + ": it is the control database of another installation");
   if (!local.is_empty) throw Refused(name + ": it has jobs or types of its own; only an empty database can be added");
@@ -195,7 +195,7 @@ DatabaseId ControlStep::database_of(std::size_t i) {
     database = *registry_.at(local.database_id);
     on_step_(database.name + " was restored or copied: recorded anew");
   } else {
-    refuse_stranger(local, given.address);
+    refuse_unregistered(local, given.address);
     const DatabaseId next = registry_.databases.back().database_id + 1;
     if (next >= kMaxDatabases)
       throw Refused("an installation has at most " + std::to_string(kMaxDatabases) + " databases");

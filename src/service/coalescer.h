@@ -18,7 +18,7 @@
 
 #include "base/mutex.h"
 #include "base/thread_guard.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "tocsin/clock.h"
 
 namespace tocsin {
@@ -29,7 +29,7 @@ class Coalescer {
  public:
   // Writes a batch and answers every item of it, also while the database is down. Called on the writer's thread, with
   // its session. Must not throw.
-  using Flush = std::function<void(PgJobDesk&, std::vector<Item>)>;
+  using Flush = std::function<void(PgClientStore&, std::vector<Item>)>;
 
   // Starts the threads. `shards`: of the whole installation. `capacity`: items that may wait. `batch`: items per flush,
   // at most.
@@ -90,7 +90,7 @@ class Coalescer {
 
   void run(const SessionConfig& config, int shards) {
     Session session(config);
-    PgJobDesk desk(session, shards);
+    PgClientStore client_store(session, shards);
     MutexLock lock(mutex_);
     while (true) {
       wait_for_work();
@@ -108,7 +108,7 @@ class Coalescer {
       wake_one();
       lock.unlock();
       const MonoTime started = clock_.now();
-      flush_(desk, std::move(batch));
+      flush_(client_store, std::move(batch));
       const Duration took = clock_.now() - started;
       lock.lock();
       --writing_;

@@ -12,7 +12,7 @@
 
 #include "base/mutex.h"
 #include "base/worker_thread.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "tocsin/clock.h"
 
 namespace tocsin {
@@ -24,7 +24,7 @@ class LockedRowRetries {
  public:
   // Answers the items that can be answered and returns the others. `is_last`: answers all, those whose rows are locked
   // as locked. Called on the retry thread with at most 500 items; must not wait for locks or throw.
-  using Attempt = std::function<std::vector<Item>(PgJobDesk&, std::vector<Item>, bool is_last)>;
+  using Attempt = std::function<std::vector<Item>(PgClientStore&, std::vector<Item>, bool is_last)>;
 
   // Starts the thread. `shards`: of the whole installation. `capacity`: items that may wait, without those being tried.
   // `patience`: how long an item is retried; 0: it is tried once, without a pause.
@@ -57,10 +57,10 @@ class LockedRowRetries {
 
   void run(const SessionConfig& config, int shards) {
     Session session(config);
-    PgJobDesk desk(session, shards);
+    PgClientStore client_store(session, shards);
     for (bool is_stopping = false; !is_stopping;) {
       is_stopping = !worker_.wait() || (patience_ > Duration(0) && !worker_.pause(kPause));
-      std::vector<Item> rest = try_all(desk, take(), is_stopping);
+      std::vector<Item> rest = try_all(client_store, take(), is_stopping);
       if (!rest.empty()) keep(std::move(rest));
     }
   }
@@ -77,7 +77,7 @@ class LockedRowRetries {
     worker_.wake();
   }
 
-  std::vector<Item> try_all(PgJobDesk& desk, std::vector<Item> waiting, bool is_stopping) {
+  std::vector<Item> try_all(PgClientStore& client_store, std::vector<Item> waiting, bool is_stopping) {
     std::vector<Item> rest;
     const MonoTime now = clock_.now();
     const auto expired =
@@ -88,7 +88,7 @@ class LockedRowRetries {
       const std::size_t end = std::min(i + kBatch, is_last ? waiting.size() : first_expired);
       std::vector<Item> batch;
       for (; i < end; ++i) batch.push_back(std::move(waiting[i]));
-      std::ranges::move(attempt_(desk, std::move(batch), is_stopping || is_last), std::back_inserter(rest));
+      std::ranges::move(attempt_(client_store, std::move(batch), is_stopping || is_last), std::back_inserter(rest));
     }
     return rest;
   }

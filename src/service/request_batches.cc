@@ -11,11 +11,11 @@ bool concerns_all(const Error& error) {
   return error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
 }
 
-Result<std::vector<CreateReply>> create_all(JobDesk& desk, const std::vector<CreateItem>& items) {
+Result<std::vector<CreateReply>> create_all(ClientStore& client_store, const std::vector<CreateItem>& items) {
   std::vector<NewJob> jobs;
   jobs.reserve(items.size());
   for (const CreateItem& item : items) jobs.push_back(item.request);
-  return desk.create(jobs, CreateMode::each_if_free);
+  return client_store.create(jobs, CreateMode::each_if_free);
 }
 
 template <class Item>
@@ -119,13 +119,13 @@ void write_together(std::vector<LeaseItem> calls, const Write& write, bool may_h
 
 }  // namespace
 
-std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items,
+std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items,
                                     bool may_have_moved) {
   std::vector<LeaseItem> outcomes, extensions, locked;
   for (LeaseItem& item : items)
     (std::holds_alternative<OutcomesAsked>(item.what) ? outcomes : extensions).push_back(std::move(item));
-  const auto finish = [&](const auto& all) { return desk.finish_leased(all, node); };
-  const auto extend = [&](const auto& all) { return desk.extend(all); };
+  const auto finish = [&](const auto& all) { return client_store.finish_leased(all, node); };
+  const auto extend = [&](const auto& all) { return client_store.extend(all); };
   write_together<OutcomesAsked>(std::move(outcomes), finish, may_have_moved, locked);
   write_together<ExtensionsAsked>(std::move(extensions), extend, may_have_moved, locked);
   return locked;
@@ -135,8 +135,8 @@ void refuse(LeaseItem& item, const Error& error) {
   std::visit([&](auto& asked) { asked.done(error); }, item.what);
 }
 
-std::vector<CreateItem> write_creates(JobDesk& desk, std::vector<CreateItem> items) {
-  auto replies = create_all(desk, items);
+std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items) {
+  auto replies = create_all(client_store, items);
   if (replies) {
     for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
     return {};
@@ -148,8 +148,8 @@ std::vector<CreateItem> write_creates(JobDesk& desk, std::vector<CreateItem> ite
     return {};
   }
   std::vector<CreateItem> rest = second_half(items);
-  std::vector<CreateItem> held = write_creates(desk, std::move(items));
-  std::ranges::move(write_creates(desk, std::move(rest)), std::back_inserter(held));
+  std::vector<CreateItem> held = write_creates(client_store, std::move(items));
+  std::ranges::move(write_creates(client_store, std::move(rest)), std::back_inserter(held));
   return held;
 }
 
@@ -161,14 +161,14 @@ namespace {
 
 // Takes the retries out of the batch and writes them, by a statement of their own: they begin in history. Returns those
 // that may be tried again.
-std::vector<ChangeItem> write_retries(JobDesk& desk, std::vector<ChangeItem>& items, Try which) {
+std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<ChangeItem>& items, Try which) {
   const auto first = std::stable_partition(items.begin(), items.end(), [](const ChangeItem& item) {
     return !std::holds_alternative<RetryAsked>(item.what);
   });
   if (first == items.end()) return {};
   std::vector<JobId> ids;
   for (auto item = first; item != items.end(); ++item) ids.push_back(std::get<RetryAsked>(item->what).request);
-  auto replies = desk.retry_each(ids);
+  auto replies = client_store.retry_each(ids);
   std::vector<ChangeItem> locked;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     ChangeItem& item = first[static_cast<std::ptrdiff_t>(i)];
@@ -183,18 +183,18 @@ std::vector<ChangeItem> write_retries(JobDesk& desk, std::vector<ChangeItem>& it
 
 }  // namespace
 
-std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which) {
-  std::vector<ChangeItem> locked = write_retries(desk, items, which);
+std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, Try which) {
+  std::vector<ChangeItem> locked = write_retries(client_store, items, which);
   if (items.empty()) return locked;
-  auto replies = desk.change_together(batch_of(items, which));
+  auto replies = client_store.change_together(batch_of(items, which));
   if (!replies) {
     if (items.size() == 1 || concerns_all(replies.error())) {
       for (ChangeItem& item : items) refuse(item, replies.error());
       return locked;
     }
     std::vector<ChangeItem> rest = second_half(items);
-    std::ranges::move(write_changes(desk, std::move(items), which), std::back_inserter(locked));
-    std::ranges::move(write_changes(desk, std::move(rest), which), std::back_inserter(locked));
+    std::ranges::move(write_changes(client_store, std::move(items), which), std::back_inserter(locked));
+    std::ranges::move(write_changes(client_store, std::move(rest), which), std::back_inserter(locked));
     return locked;
   }
   std::size_t cancels = 0, keys = 0, changes = 0;
@@ -211,7 +211,7 @@ std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> ite
   return locked;
 }
 
-void answer_reads(JobDesk& desk, std::vector<ReadItem> items) {
+void answer_reads(ClientStore& client_store, std::vector<ReadItem> items) {
   std::vector<JobId> ids;
   std::vector<KeyQuery> queries;
   for (const ReadItem& item : items) {
@@ -220,13 +220,13 @@ void answer_reads(JobDesk& desk, std::vector<ReadItem> items) {
   }
   using Jobs = std::vector<std::optional<Job>>;
   using Lists = std::vector<KeyList>;
-  Result<Jobs> jobs = ids.empty() ? Result<Jobs>(Jobs{}) : desk.find(ids);
+  Result<Jobs> jobs = ids.empty() ? Result<Jobs>(Jobs{}) : client_store.find(ids);
   Result<Lists> lists = Lists{};
   std::size_t got = 0, listed = 0;
   for (const ReadItem& item : items)
     if (const auto* get = std::get_if<GetAsked>(&item))
       get->done(jobs ? Result<std::optional<Job>>(std::move((*jobs)[got++])) : jobs.error());
-  if (!queries.empty()) lists = desk.list_keys(queries);
+  if (!queries.empty()) lists = client_store.list_keys(queries);
   for (const ReadItem& item : items)
     if (const auto* list = std::get_if<ListAsked>(&item))
       list->done(lists ? Result<KeyList>(std::move((*lists)[listed++])) : lists.error());

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 #include "tocsin/clock.h"
 
 namespace tocsin {
@@ -49,20 +49,20 @@ using ReadItem = std::variant<GetAsked, ListAsked>;
 // parts; after Error unavailable or in_doubt all items of the statement get that error.
 
 // Returns items whose idempotency key, or the job that has it, another transaction holds.
-std::vector<CreateItem> write_creates(JobDesk& desk, std::vector<CreateItem> items);
+std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items);
 // first: the first try; a locked row may delay it by some 50 ms. second: every later try but the last; it waits for no
 // lock. Both return locked items. first_and_last, last: the same, but they answer locked items as `locked` and return
 // none.
 enum class Try { first, first_and_last, second, last };
-std::vector<ChangeItem> write_changes(JobDesk& desk, std::vector<ChangeItem> items, Try which);
+std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, Try which);
 // Writes acks, nacks and extensions; waits for no lock. A returned item has only the leases whose rows are locked; its
 // `done` merges their replies with those of the other leases. `node`: name of the node, stored with the outcome.
 // `may_have_moved`: the items were locked before, maybe because their shards were moving. A lease that is stale here
 // may then be valid in another database, so it is answered `busy` instead.
-std::vector<LeaseItem> write_leases(JobDesk& desk, const std::string& node, std::vector<LeaseItem> items,
+std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items,
                                     bool may_have_moved = false);
 // After an Error of the gets or of the lists, all of that kind get it.
-void answer_reads(JobDesk& desk, std::vector<ReadItem> items);
+void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
 
 // Answers the item with the error. Of a call some of whose leases are answered already, the others are `in_doubt` if
 // the error is, else `busy`.

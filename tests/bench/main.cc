@@ -1,4 +1,4 @@
-// Measures one node against one PostgreSQL, beside what that PostgreSQL does alone in the same run.
+// Measures one node, or several, against one PostgreSQL, beside what that PostgreSQL does alone in the same run.
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,6 +26,7 @@ struct Options {
   std::vector<std::string> only;
   std::vector<int> claimers = {1, 2};
   int rounds = 3;
+  int nodes = 1;
   std::vector<std::size_t> depths;
   std::optional<std::size_t> history;
   std::optional<int> snapshot_s;
@@ -107,7 +108,7 @@ int bench(const Options& options) {
   const Machine machine = describe_machine(server);
   if (load_average() > kQuiet) std::cerr << "note: other programs are busy on this machine; the figures suffer\n";
 
-  Bench bench{server, binary, options.claimers, sizes_of(options), options.rounds};
+  Bench bench{server, {binary, options.nodes}, options.claimers, sizes_of(options), options.rounds};
   const bool is_complete = measure(bench, options);
   const std::vector<Section> sections = catalog({options.claimers, bench.sizes.depths});
   const Report report{machine, sections, bench.results, options.rounds, options.is_quick};
@@ -151,6 +152,9 @@ void add_options(CLI::App& app, Options& options) {
       ->option_text("N");
   app.add_option("--snapshot-s", options.snapshot_s, "Seconds that the snapshot is held (600)")
       ->check(CLI::Range(1, 86'400))
+      ->option_text("N");
+  app.add_option("--nodes", options.nodes, "Nodes that share the database of a measurement (1)")
+      ->check(CLI::Range(1, 8))
       ->option_text("N");
   app.add_option("--rounds", options.rounds, "Rounds; the median counts (3)")
       ->check(CLI::Range(1, 100))

@@ -36,7 +36,7 @@ class NodesOnOneDatabase {
   NodesOnOneDatabase(Bench& bench, const std::string& database, int n) {
     for (int i = 0; i < n; ++i) {
       const std::vector<std::string> name{"--node-name", "node-" + std::to_string(i)};
-      nodes_.emplace_back(database, SubjectOptions{bench.binary, hook(healthy_.url()), name});
+      nodes_.emplace_back(database, SubjectOptions{bench.binary.path, hook(healthy_.url()), name});
     }
     for (int i = 0; i < kGatewayTypes; ++i) put("gateway", i, hook(gateway_.url()));
     for (int i = 0; i < kSlowTypes; ++i) put("slow", i, hook(slow_.url_of(i)));

@@ -6,7 +6,6 @@
 
 #include "bench/deliveries.h"
 #include "bench/measurements.h"
-#include "bench/stage_times.h"
 #include "bench/subject.h"
 #include "cli/pause.h"
 
@@ -65,9 +64,9 @@ void measure_gateway(Bench& bench) {
   const WallTime from = start + answer + answer / 2, until = from + bench.sizes.gateway_rounds * answer;
   subject.wait_until(from, "the gateway");
   const auto before = done_by_type(subject);
-  const double wal = wal_bytes(subject), back = counter_of(subject.port(), "tocsin_given_back_total");
+  const double wal = wal_bytes(subject), back = subject.counter("tocsin_given_back_total");
   subject.wait_until(until, "the gateway");
-  const double released = counter_of(subject.port(), "tocsin_given_back_total") - back;
+  const double released = subject.counter("tocsin_given_back_total") - back;
   const double wal_spent = wal_bytes(subject) - wal;
   double all = 0, least = 1e9, most = 1;
   for (const auto& [name, done] : done_by_type(subject)) {
@@ -192,7 +191,7 @@ void measure_exhausted(Bench& bench) {
     return pqxx::nontransaction(subject.sql()).exec1(sql)[0].as<double>();
   };
   const double shards = number("SELECT cardinality(owners) FROM tocsin.shard_map");
-  for (int tries = 0; counter_of(subject.port(), "tocsin_backlog_lanes") < shards; ++tries) {
+  for (int tries = 0; subject.counter("tocsin_backlog_lanes") < shards; ++tries) {
     if (tries > 400) throw Failure("the lanes do not become backlog");
     pause_for(milliseconds(50));
   }

@@ -140,7 +140,7 @@ double raw_sql_baseline(Bench& bench, const Kind& kind, std::size_t n, int creat
 void measure_life(Bench& bench) {
   const std::size_t n = bench.sizes.life_jobs;
   const double us_per_job = 1e6 / static_cast<double>(n);
-  const Kind noop{"noop", bench.binary, R"({"kind":"noop"})", &RawSql::fire, 0};
+  const Kind noop{"noop", bench.binary.path, R"({"kind":"noop"})", &RawSql::fire, 0};
   const Kind claimed{"claimed", kThisProgram, kCppHandler, &RawSql::claim_and_finish, 1};
   for (const Kind& kind : {noop, claimed}) {
     const std::string prefix = std::string("life.") + kind.name;

@@ -76,11 +76,11 @@ void measure_idle(Bench& bench) {
   subject.create(jobs_due_at(subject.db_now() + kFar, bench.sizes.idle_jobs));
   subject.settle();
   subject.wait_until(subject.db_now() + kQuietAfter, "becoming idle");
-  const pid_t node = subject.process().pid(), server = server_of(subject.sql());
-  const double node_before = processor_seconds(node), server_before = processor_seconds_of_all(server);
+  const pid_t server = server_of(subject.sql());
+  const double node_before = subject.processor_seconds(), server_before = processor_seconds_of_all(server);
   subject.wait_until(subject.db_now() + seconds(bench.sizes.idle_s), "idling");
   const double per_minute = 60.0 / bench.sizes.idle_s;
-  bench.results.add("peak.idle_node", per_minute * (processor_seconds(node) - node_before));
+  bench.results.add("peak.idle_node", per_minute * (subject.processor_seconds() - node_before));
   bench.results.add("peak.idle_database", per_minute * (processor_seconds_of_all(server) - server_before));
 }
 

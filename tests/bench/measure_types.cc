@@ -23,7 +23,7 @@ struct TypesOutcome {
 };
 
 double both_seconds(Subject& subject, pid_t server) {
-  return processor_seconds(subject.process().pid()) + processor_seconds_of_all(server);
+  return subject.processor_seconds() + processor_seconds_of_all(server);
 }
 
 double per_minute_ms(double measured_s, int of_s) { return 1000 * measured_s * 60 / of_s; }
@@ -109,7 +109,7 @@ TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> opt
     settle(database.url());
     outcome.many_far_off_ms = idle_ms(subject, server, window_s);
   }
-  outcome.resident_mb = subject.process().resident_mb();
+  outcome.resident_mb = subject.resident_mb();
   return outcome;
 }
 
@@ -188,7 +188,7 @@ void measure_registry(Bench& bench) {
   results.add("registry.late_p50", quantile(late, 0.5));
   results.add("registry.late_p99", quantile(late, 0.99));
   results.add("registry.stats", stats_ms(subject));
-  results.add("registry.resident", subject.process().resident_mb());
+  results.add("registry.resident", subject.resident_mb());
 }
 
 }  // namespace tocsin::bench

@@ -8,6 +8,7 @@
 
 #include "bench/figures.h"
 #include "bench/postgres_server.h"
+#include "bench/program.h"
 
 namespace tocsin::bench {
 
@@ -72,7 +73,7 @@ Sizes quick_sizes();
 
 struct Bench {
   PostgresServer& server;
-  std::string binary;
+  Program binary;
   std::vector<int> claimers;
   Sizes sizes;
   int rounds = 1;

@@ -1,6 +1,8 @@
 #include "bench/subject.h"
 
 #include "base/progress.h"
+#include "bench/processor_time.h"
+#include "bench/stage_times.h"
 #include "cli/pause.h"
 #include "postgres/text.h"
 #include "support/server.h"
@@ -18,7 +20,7 @@ constexpr auto kStuckTime = std::chrono::seconds(60);  // without any job finish
 std::vector<std::string> serve_command(const SubjectOptions& options, const std::string& database, int port) {
   std::vector<std::string> command = options.wrapper;
   for (const std::string& word :
-       {options.binary, std::string("serve"), std::string("--migrate"), std::string("--database"), database,
+       {options.binary.path, std::string("serve"), std::string("--migrate"), std::string("--database"), database,
         std::string("--listen"), "127.0.0.1:" + std::to_string(port), std::string("--log-level"), std::string("warn")})
     command.push_back(word);
   command.insert(command.end(), options.further.begin(), options.further.end());
@@ -43,6 +45,49 @@ Subject::Subject(std::unique_ptr<Database> own, const std::string& database, con
   wait_until_ready();
   put_type(kType, options.handler);
   standing_ = unfinished();
+  start_others(options);
+}
+
+// Returns when every node has its shards and has swept them.
+void Subject::start_others(const SubjectOptions& options) {
+  const int nodes = options.binary.nodes;
+  if (nodes == 1) return;
+  for (int i = 1; i < nodes; ++i) {
+    const int port = free_port();
+    std::vector<std::string> command = serve_command(options, database_, port);
+    command.insert(command.end(), {"--node-name", "node-" + std::to_string(i)});
+    others_.push_back({port, std::make_unique<Process>(command)});
+  }
+  const std::string owners = "SELECT count(DISTINCT o) FROM tocsin.shard_map, unnest(owners) o WHERE o <> 0";
+  for (const auto end = SteadyClock::now() + kReadyWithin; SteadyClock::now() < end; pause_for(kLookPause)) {
+    if (pqxx::nontransaction(*sql_).exec1(owners)[0].as<int>() < nodes) continue;
+    pause_for(milliseconds(3'000));
+    return;
+  }
+  throw Failure("the nodes do not share the shards");
+}
+
+double Subject::counter(const std::string& name) const {
+  double sum = counter_of(port_, name);
+  for (const Other& other : others_) sum += counter_of(other.port, name);
+  return sum;
+}
+
+double Subject::processor_seconds() const {
+  double sum = bench::processor_seconds(process_->pid());
+  for (const Other& other : others_) sum += bench::processor_seconds(other.process->pid());
+  return sum;
+}
+
+double Subject::resident_mb() const {
+  double most = process_->resident_mb();
+  for (const Other& other : others_) most = std::max(most, other.process->resident_mb());
+  return most;
+}
+
+void Subject::stop() {
+  for (const Other& other : others_) other.process->stop();
+  process_->stop();
 }
 
 void Subject::reconnect() {

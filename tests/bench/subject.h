@@ -1,6 +1,7 @@
-// What is measured: one node, started for one measurement, with one type of job.
+// What is measured: one node, or several that share a database, started for one measurement, with one type of job.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <pqxx/pqxx>
 #include <string>
@@ -9,6 +10,7 @@
 #include "bench/http_load.h"
 #include "bench/jobs.h"
 #include "bench/postgres_server.h"
+#include "bench/program.h"
 #include "bench_core/process.h"
 #include "cli/rest_client.h"
 
@@ -17,7 +19,7 @@ namespace tocsin::bench {
 Connection connection_to(int port);  // on this machine
 
 struct SubjectOptions {
-  std::string binary;
+  Program binary;
   std::string handler = R"({"kind":"noop"})";
   std::vector<std::string> further = {};  // options of `serve`
   std::vector<std::string> wrapper = {};  // in front of the command, such as `env NAME=VALUE`
@@ -37,8 +39,13 @@ class Subject {
 
   void put_type(const std::string& name, const std::string& handler = R"({"kind":"noop"})");
 
+  // Of the first node, which takes all requests.
   int port() const { return port_; }
   const Process& process() const { return *process_; }
+  // Of all nodes: the sum of a counter of /metrics, processor time in seconds, and the largest resident memory.
+  double counter(const std::string& name) const;
+  double processor_seconds() const;
+  double resident_mb() const;
   RestClient& rest() { return *rest_; }
   pqxx::connection& sql() { return *sql_; }
   // After a failover: a new connection, and the node is ready again.
@@ -62,19 +69,25 @@ class Subject {
   // started_at - action_time of all jobs finished since in ms, sorted.
   std::vector<double> lateness_ms(WallTime since = {}, const std::string& type = kType);
 
-  // Ends the node; the database stays.
-  void stop() { process_->stop(); }
+  // Ends the nodes; the database stays.
+  void stop();
 
  private:
   Subject(std::unique_ptr<Database> own, const std::string& database, const SubjectOptions& options);
 
   void wait_until_ready();
+  void start_others(const SubjectOptions& options);
   WallTime time_of(const std::string& query);
 
   const std::unique_ptr<Database> own_;  // or null
   const std::string database_;
   const int port_;
   std::unique_ptr<Process> process_;
+  struct Other {
+    int port;
+    std::unique_ptr<Process> process;
+  };
+  std::deque<Other> others_;  // nodes that share the database
   std::unique_ptr<RestClient> rest_;
   std::unique_ptr<pqxx::connection> sql_;
   std::int64_t standing_ = 0;  // jobs that were pending or running before

@@ -1,4 +1,4 @@
-// JobDesk: cancel, cancel_all, reschedule, run_now, retry, retry_many.
+// ClientStore: cancel, cancel_all, reschedule, run_now, retry, retry_many.
 #include <algorithm>
 #include <set>
 
@@ -37,7 +37,7 @@ TEST_P(StoreContract, CancelAnswersEachIdInOrder) {
   kill(jobs[3]);
   cancel(jobs[4]);
   const Ids asked = {unknown, jobs[3], jobs[2], jobs[1], jobs[0], jobs[4], no_shard};
-  const auto replies = must(db->desk().cancel(asked, LockWait::some_seconds));
+  const auto replies = must(db->client_store().cancel(asked, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), asked.size());
   using K = CancelReply::Kind;
   const std::vector<K> expected = {K::not_found, K::finished, K::finished, K::running,
@@ -81,7 +81,7 @@ TEST_P(StoreContract, CancelTwiceSaysFinished) {
 
 TEST_P(StoreContract, CancelOfAnIdGivenTwiceCancelsOnce) {
   const JobId id = create(later());
-  const auto replies = must(db->desk().cancel(Ids{id, id}, LockWait::some_seconds));
+  const auto replies = must(db->client_store().cancel(Ids{id, id}, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), 2u);
   EXPECT_EQ(replies[0].kind, CancelReply::Kind::cancelled);
   EXPECT_EQ(replies[1].kind, CancelReply::Kind::finished) << "exactly one is told that it cancelled the job";
@@ -95,7 +95,7 @@ TEST_P(StoreContract, CancelOfALockedRowIsBusyAndFailsNoOther) {
   db->lock(id);
   for (const LockWait wait : {LockWait::none, LockWait::some_seconds}) {
     const JobId other = create(later("order-2"));
-    const auto replies = must(db->desk().cancel(Ids{id, other}, wait));
+    const auto replies = must(db->client_store().cancel(Ids{id, other}, wait));
     EXPECT_EQ(replies[0].kind, CancelReply::Kind::locked);
     EXPECT_EQ(replies[1].kind, CancelReply::Kind::cancelled) << "one locked row spoils no other answer";
   }
@@ -107,7 +107,7 @@ TEST_P(StoreContract, CancelTakesTenThousandJobsAtOnce) {
   std::vector<NewJob> wanted;
   for (int i = 0; i < 10'000; ++i) wanted.push_back(later("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
-  const auto replies = must(db->desk().cancel(jobs, LockWait::some_seconds));
+  const auto replies = must(db->client_store().cancel(jobs, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), 10'000u);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     ASSERT_EQ(replies[i].job_id, jobs[i]);
@@ -116,7 +116,7 @@ TEST_P(StoreContract, CancelTakesTenThousandJobsAtOnce) {
 }
 
 TEST_P(StoreContract, CancelOfNothingIsNothing) {
-  EXPECT_TRUE(must(db->desk().cancel({}, LockWait::some_seconds)).empty());
+  EXPECT_TRUE(must(db->client_store().cancel({}, LockWait::some_seconds)).empty());
 }
 
 TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
@@ -124,7 +124,7 @@ TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
   foreign.type_id = other_type_id;
   const Ids jobs = create({later("same"), later("same"), foreign, later("another"), due("same")});
   claim_one(jobs[4]);
-  const auto of_type = must(db->desk().cancel_all("same", type_id));
+  const auto of_type = must(db->client_store().cancel_all("same", type_id));
   std::set<JobId> cancelled, running;
   EXPECT_FALSE(of_type.has_more);
   for (const CancelReply& reply : of_type.jobs) {
@@ -139,27 +139,27 @@ TEST_P(StoreContract, CancelAllTakesTheJobsOfOneBusinessKey) {
   EXPECT_EQ(find(jobs[3]).status, JobStatus::pending);
 
   cancelled.clear();
-  for (const CancelReply& reply : must(db->desk().cancel_all("same", std::nullopt)).jobs)
+  for (const CancelReply& reply : must(db->client_store().cancel_all("same", std::nullopt)).jobs)
     if (reply.kind == CancelReply::Kind::cancelled) cancelled.insert(reply.job_id);
   EXPECT_EQ(cancelled, std::set<JobId>{jobs[2]});
   EXPECT_EQ(find(jobs[3]).status, JobStatus::pending);
-  EXPECT_TRUE(must(db->desk().cancel_all("nobody", std::nullopt)).jobs.empty());
+  EXPECT_TRUE(must(db->client_store().cancel_all("nobody", std::nullopt)).jobs.empty());
 }
 
 TEST_P(StoreContract, CancelAllBeginsWithTheLiveJobsHoweverManyHaveEnded) {
   const JobId oldest = create(later("same"));
   NewJob foreign = later("same");
   foreign.type_id = other_type_id;
-  const std::vector<NewJob> many(JobDesk::kMostOfOneKey, foreign);
+  const std::vector<NewJob> many(ClientStore::kMostOfOneKey, foreign);
   create(many);
-  EXPECT_EQ(must(db->desk().cancel_all("same", type_id)).jobs.size(), 1u) << "others hide nothing";
+  EXPECT_EQ(must(db->client_store().cancel_all("same", type_id)).jobs.size(), 1u) << "others hide nothing";
   EXPECT_EQ(find(oldest).status, JobStatus::cancelled);
-  EXPECT_EQ(must(db->desk().cancel_all("same", other_type_id)).jobs.size(), JobDesk::kMostOfOneKey);
+  EXPECT_EQ(must(db->client_store().cancel_all("same", other_type_id)).jobs.size(), ClientStore::kMostOfOneKey);
   const JobId last = create(later("same"));
-  const CancelAllReply reply = must(db->desk().cancel_all("same", std::nullopt));
+  const CancelAllReply reply = must(db->client_store().cancel_all("same", std::nullopt));
   EXPECT_FALSE(reply.has_more) << "the live one was among them";
   const auto& replies = reply.jobs;
-  EXPECT_EQ(replies.size(), 1 + JobDesk::kMostNamed);
+  EXPECT_EQ(replies.size(), 1 + ClientStore::kMostNamed);
   EXPECT_TRUE(reply.has_more_finished);
   EXPECT_EQ(replies.front().job_id, last);
   EXPECT_EQ(replies.front().kind, CancelReply::Kind::cancelled);
@@ -172,15 +172,15 @@ TEST_P(StoreContract, CancelAllSaysThatMoreHaveEndedThanItNames) {
   cancel(old);
   NewJob foreign = later("same");
   foreign.type_id = other_type_id;
-  create(std::vector<NewJob>(JobDesk::kMostNamed - 1, foreign));
-  const CancelAllReply all = must(db->desk().cancel_all("same", other_type_id));
+  create(std::vector<NewJob>(ClientStore::kMostNamed - 1, foreign));
+  const CancelAllReply all = must(db->client_store().cancel_all("same", other_type_id));
   EXPECT_FALSE(all.has_more_finished);
-  const CancelAllReply one = must(db->desk().cancel_all("same", type_id));
+  const CancelAllReply one = must(db->client_store().cancel_all("same", type_id));
   EXPECT_FALSE(one.has_more_finished);
   ASSERT_EQ(one.jobs.size(), 1u) << "it is the last of those that are looked at";
   EXPECT_EQ(one.jobs[0].job_id, old);
   cancel(create(foreign));
-  const CancelAllReply none = must(db->desk().cancel_all("same", type_id));
+  const CancelAllReply none = must(db->client_store().cancel_all("same", type_id));
   EXPECT_TRUE(none.jobs.empty());
   EXPECT_TRUE(none.has_more_finished);
 }
@@ -188,7 +188,7 @@ TEST_P(StoreContract, CancelAllSaysThatMoreHaveEndedThanItNames) {
 TEST_P(StoreContract, CancelAllSkipsLockedJobs) {
   const Ids jobs = create({later("same"), later("same"), later("same")});
   db->lock(jobs[1]);
-  const CancelAllReply reply = must(db->desk().cancel_all("same", type_id));
+  const CancelAllReply reply = must(db->client_store().cancel_all("same", type_id));
   db->unlock();
   using K = CancelReply::Kind;
   ASSERT_EQ(reply.jobs.size(), 3u);
@@ -202,14 +202,14 @@ TEST_P(StoreContract, CancelAllSkipsLockedJobs) {
 TEST_P(StoreContract, CancelAllSaysThatLiveJobsAreLeft) {
   const JobId running = create(due("same"));
   claim_one(running);
-  create(std::vector<NewJob>(JobDesk::kMostOfOneKey, later("same")));
+  create(std::vector<NewJob>(ClientStore::kMostOfOneKey, later("same")));
   const JobId last = create(later("same"));
-  const CancelAllReply first = must(db->desk().cancel_all("same", type_id));
+  const CancelAllReply first = must(db->client_store().cancel_all("same", type_id));
   EXPECT_TRUE(first.has_more);
   EXPECT_TRUE(std::ranges::all_of(first.jobs, [](const CancelReply& reply) {
     return reply.kind == CancelReply::Kind::cancelled;
   })) << "pending ones come first";
-  const CancelAllReply second = must(db->desk().cancel_all("same", type_id));
+  const CancelAllReply second = must(db->client_store().cancel_all("same", type_id));
   EXPECT_FALSE(second.has_more);
   EXPECT_EQ(second.jobs[0].job_id, last);
   EXPECT_EQ(second.jobs[0].kind, CancelReply::Kind::cancelled);
@@ -328,7 +328,7 @@ TEST_P(StoreContract, RetryEachReportsARevivalToOneCaller) {
   const JobId dead = create(due("a")), pending = create(due("b"));
   kill(dead, "no");
   const std::vector<JobId> ids{dead, pending, dead, 77 * 1024};
-  const auto replies = must(db->desk().retry_each(ids));
+  const auto replies = must(db->client_store().retry_each(ids));
   ASSERT_EQ(replies.size(), 4U);
   EXPECT_EQ(replies[0].kind, ChangeReply::Kind::changed);
   EXPECT_EQ(replies[1].kind, ChangeReply::Kind::pending);
@@ -342,7 +342,7 @@ TEST_P(StoreContract, RetryEachWaitsForNoLockedRow) {
   kill(held, "no"), kill(free, "no");
   db->lock(held);
   const std::vector<JobId> ids{held, free};
-  const auto replies = must(db->desk().retry_each(ids));
+  const auto replies = must(db->client_store().retry_each(ids));
   EXPECT_EQ(replies[0].kind, ChangeReply::Kind::locked);
   EXPECT_EQ(replies[1].kind, ChangeReply::Kind::changed);
   db->unlock();
@@ -358,16 +358,16 @@ TEST_P(StoreContract, RetryManyTakesTheOldestDeadOfATypeUpToItsLimit) {
   for (const JobId id : jobs) kill(id), let_pass(kShort);
   kill(other);
   cancel(cancelled);
-  JobDesk::RetryMany request;
+  ClientStore::RetryMany request;
   request.type_id = type_id;
   request.limit = 4;
-  EXPECT_EQ(must(db->desk().retry_many(request)), 4);
+  EXPECT_EQ(must(db->client_store().retry_many(request)), 4);
   for (std::size_t i = 0; i < 6; ++i)
     EXPECT_EQ(find(jobs[i]).status, i < 4 ? JobStatus::pending : JobStatus::dead) << i;
   EXPECT_EQ(find(other).status, JobStatus::dead);
   EXPECT_EQ(find(cancelled).status, JobStatus::cancelled);
-  EXPECT_EQ(must(db->desk().retry_many(request)), 2);
-  EXPECT_EQ(must(db->desk().retry_many(request)), 0);
+  EXPECT_EQ(must(db->client_store().retry_many(request)), 2);
+  EXPECT_EQ(must(db->client_store().retry_many(request)), 0);
   for (const JobId id : jobs) {
     const Job job = find(id);
     EXPECT_EQ(job.attempts, 0);
@@ -383,11 +383,11 @@ TEST_P(StoreContract, RetryManyAppliesItsTimeRange) {
     kill(jobs.back());
     let_pass(kShort);
   }
-  JobDesk::RetryMany request;
+  ClientStore::RetryMany request;
   request.type_id = type_id;
   request.from = find(jobs[1]).finished_at;
   request.to = find(jobs[3]).finished_at;
-  EXPECT_EQ(must(db->desk().retry_many(request)), 2);
+  EXPECT_EQ(must(db->client_store().retry_many(request)), 2);
   const std::vector<JobStatus> expected = {JobStatus::dead, JobStatus::pending, JobStatus::pending, JobStatus::dead};
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(find(jobs[i]).status, expected[i]) << i;
 }
@@ -398,11 +398,11 @@ TEST_P(StoreContract, RetryManySpreadsTheJobsAtTheRequestedRate) {
     jobs.push_back(create(due("order-" + std::to_string(i))));
     kill(jobs.back());
   }
-  JobDesk::RetryMany request;
+  ClientStore::RetryMany request;
   request.type_id = type_id;
   request.rate_per_s = 2;
   const WallTime before = db->now();
-  EXPECT_EQ(must(db->desk().retry_many(request)), 10);
+  EXPECT_EQ(must(db->client_store().retry_many(request)), 10);
   std::vector<WallTime> times;
   for (const JobId id : jobs) times.push_back(find(id).fire_at);
   std::ranges::sort(times);

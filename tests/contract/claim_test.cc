@@ -451,7 +451,7 @@ TEST_P(StoreContract, AClaimedJobCannotBeCancelledAndAFiredOneIsFinished) {
   const Ids jobs = create({due("a"), due("b")});
   claim_one(jobs[0]);
   must(db->store().fire(seen(Ids{jobs[1]}), "node-a"));
-  const auto replies = must(db->desk().cancel(jobs, LockWait::some_seconds));
+  const auto replies = must(db->client_store().cancel(jobs, LockWait::some_seconds));
   ASSERT_EQ(replies.size(), 2u);
   EXPECT_EQ(replies[0].kind, CancelReply::Kind::running);
   EXPECT_EQ(replies[1].kind, CancelReply::Kind::finished);

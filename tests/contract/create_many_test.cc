@@ -1,4 +1,4 @@
-// JobDesk: many creates in one call.
+// ClientStore: many creates in one call.
 #include <map>
 
 #include "support/contract/store_fixture.h"
@@ -15,7 +15,7 @@ TEST_P(StoreContract, AllOrNothingUndoesTheCallAndNamesTheRefusedItem) {
   move.on_conflict = OnConflict::replace;
   const std::vector<NewJob> wanted = {due("a"), move, keyed("fresh", in(kLong)),
                                       keyed("used", in(kLong), R"("second")"), due("b")};
-  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::all_or_nothing));
   ASSERT_EQ(replies.size(), 5u);
   EXPECT_EQ(replies[3].kind, CreateKind::key_reused);
   EXPECT_EQ(replies[3].job_id, kept);
@@ -59,7 +59,7 @@ TEST_P(StoreContract, ABatchFollowsTheRuleOfEachItem) {
     job.on_conflict = item.rule;
     job.max_attempts = 7;
   }
-  const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::each_by_itself));
   created_ += 1;
   ASSERT_EQ(replies.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -90,7 +90,7 @@ TEST_P(StoreContract, ItemsOfOneKeyAreAppliedInOrder) {
     NewJob& job = wanted.emplace_back(keyed("k", at(base + moved), std::to_string(moved.count())));
     job.on_conflict = rule;
   }
-  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::all_or_nothing));
   ASSERT_EQ(replies.size(), 4U);
   EXPECT_EQ(replies[0].kind, CreateKind::updated);
   EXPECT_EQ(replies[1].kind, CreateKind::updated);
@@ -104,7 +104,7 @@ TEST_P(StoreContract, AllOrNothingWithoutARefusalDoesAll) {
   const NewJob known = keyed("known", in(kLong));
   const JobId id = create(known);
   const std::vector<NewJob> wanted = {due("a"), known, due("b")};
-  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::all_or_nothing));
   created_ += 2;
   EXPECT_EQ(replies[0].kind, CreateKind::created);
   EXPECT_EQ(replies[1].kind, CreateKind::existing);
@@ -116,7 +116,7 @@ TEST_P(StoreContract, EachByItselfKeepsTheAcceptedItems) {
   const JobId kept = create(keyed("used", in(kLong), R"("first")"));
   const std::vector<NewJob> wanted = {due("a"), keyed("used", in(kLong), R"("second")"), keyed("fresh", in(kLong)),
                                       due("b")};
-  const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::each_by_itself));
   created_ += 3;
   ASSERT_EQ(replies.size(), 4u);
   EXPECT_EQ(replies[1].kind, CreateKind::key_reused);
@@ -132,7 +132,7 @@ TEST_P(StoreContract, TheSameKeyTwiceInOneCallIsOneJob) {
   NewJob other = job;
   other.attribute_json = R"("other")";
   const std::vector<NewJob> wanted = {job, job, other};
-  const auto replies = must(db->desk().create(wanted, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::each_by_itself));
   created_ += 1;
   EXPECT_EQ(replies[0].kind, CreateKind::created);
   EXPECT_EQ(replies[1].kind, CreateKind::existing);
@@ -143,7 +143,7 @@ TEST_P(StoreContract, TheSameKeyTwiceInOneCallIsOneJob) {
 TEST_P(StoreContract, TheSameKeyThroughTwoSessionsIsOneJob) {
   const NewJob job = keyed("k", in(kLong));
   const JobId id = create(job);
-  const auto replies = must(db->other_desk().create({&job, 1}, CreateMode::all_or_nothing));
+  const auto replies = must(db->other_client_store().create({&job, 1}, CreateMode::all_or_nothing));
   EXPECT_EQ(replies[0].kind, CreateKind::existing);
   EXPECT_EQ(replies[0].job_id, id);
 }

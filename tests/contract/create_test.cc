@@ -1,4 +1,4 @@
-// JobDesk: create, idempotency keys, on_conflict.
+// ClientStore: create, idempotency keys, on_conflict.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -141,7 +141,7 @@ TEST_P(StoreContract, CreateOfManyKeepsEveryField) {
     wanted.push_back(job);
   }
   const WallTime before = db->now();
-  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::all_or_nothing));
   const WallTime after = db->now();
   created_ += static_cast<int>(replies.size());
   ASSERT_EQ(replies.size(), wanted.size());
@@ -177,7 +177,7 @@ TEST_P(StoreContract, CreateTakesKeysOfTheLongestLength) {
 TEST_P(StoreContract, CreateAnswersTenThousandJobsInOrder) {
   std::vector<NewJob> wanted;
   for (int i = 0; i < 10'000; ++i) wanted.push_back(later("order-" + std::to_string(i)));
-  const auto replies = must(db->desk().create(wanted, CreateMode::all_or_nothing));
+  const auto replies = must(db->client_store().create(wanted, CreateMode::all_or_nothing));
   ASSERT_EQ(replies.size(), 10'000u);
   created_ += 10'000;
   std::set<JobId> ids;
@@ -190,8 +190,8 @@ TEST_P(StoreContract, CreateAnswersTenThousandJobsInOrder) {
 }
 
 TEST_P(StoreContract, CreateOfNothingIsNothing) {
-  EXPECT_TRUE(must(db->desk().create({}, CreateMode::all_or_nothing)).empty());
-  EXPECT_TRUE(must(db->desk().create({}, CreateMode::each_by_itself)).empty());
+  EXPECT_TRUE(must(db->client_store().create({}, CreateMode::all_or_nothing)).empty());
+  EXPECT_TRUE(must(db->client_store().create({}, CreateMode::each_by_itself)).empty());
 }
 
 // Keys ---------------------------------------------------------------------------------------------------------------
@@ -402,13 +402,13 @@ TEST_P(StoreContract, OnConflictWaitsForNoOtherTransaction) {
   db->lock(id);
   for (const CreateMode mode :
        {CreateMode::all_or_nothing, CreateMode::all_if_free, CreateMode::each_by_itself, CreateMode::each_if_free}) {
-    const auto reply = db->desk().create({&replacing, 1}, mode);
+    const auto reply = db->client_store().create({&replacing, 1}, mode);
     ASSERT_FALSE(reply.ok());
     EXPECT_EQ(reply.error().code, ErrorCode::conflict);
   }
-  EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_but_held))[0].kind, CreateKind::locked);
+  EXPECT_EQ(must(db->client_store().create({&replacing, 1}, CreateMode::each_but_held))[0].kind, CreateKind::locked);
   db->unlock();
-  EXPECT_EQ(must(db->desk().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, CreateKind::updated);
+  EXPECT_EQ(must(db->client_store().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, CreateKind::updated);
 }
 
 TEST_P(StoreContract, CreateEachByItselfFailsOnlyTheItemOfALockedKey) {
@@ -418,7 +418,7 @@ TEST_P(StoreContract, CreateEachByItselfFailsOnlyTheItemOfALockedKey) {
   std::vector<NewJob> jobs = {keyed("new-1", in(kLong), ""), keyed("held", in(kLong * 2), ""), later("o-2"),
                               keyed("free", in(kLong * 2), ""), keyed("new-2", in(kLong), "")};
   for (NewJob& job : jobs) job.on_conflict = OnConflict::replace;
-  const auto replies = must(db->desk().create(jobs, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create(jobs, CreateMode::each_by_itself));
   db->unlock();
   using Kind = CreateReply::Kind;
   const std::vector<Kind> expected = {Kind::created, Kind::locked, Kind::created, Kind::updated, Kind::created};
@@ -431,13 +431,13 @@ TEST_P(StoreContract, CreateEachByItselfFailsOnlyTheItemOfALockedKey) {
 }
 
 TEST_P(StoreContract, IdsFollowTheOrderOfCreationAcrossSessions) {
-  const auto made_by = [&](JobDesk& desk) {
-    return must(desk.create(std::vector{later()}, CreateMode::all_or_nothing)).at(0).job_id;
+  const auto made_by = [&](ClientStore& client_store) {
+    return must(client_store.create(std::vector{later()}, CreateMode::all_or_nothing)).at(0).job_id;
   };
-  const JobId first = made_by(db->desk());
-  const JobId other = made_by(db->other_desk());
+  const JobId first = made_by(db->client_store());
+  const JobId other = made_by(db->other_client_store());
   let_pass(std::chrono::milliseconds(600));  // lists are in order to within half a second
-  const JobId last = made_by(db->desk());
+  const JobId last = made_by(db->client_store());
   EXPECT_GT(last / 1024, first / 1024);
   EXPECT_GT(last / 1024, other / 1024);
   created_ += 3;

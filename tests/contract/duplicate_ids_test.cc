@@ -89,25 +89,25 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
       {"ack", JobStatus::done,
        [&](const auto& ids) {
          const std::vector<FinishRequest> acks{lease(ids[0]), lease(ids[1])};
-         const auto replies = must(db->desk().finish_leased(acks, "n"));
+         const auto replies = must(db->client_store().finish_leased(acks, "n"));
          return static_cast<std::size_t>(std::ranges::count(replies, LeaseReply::applied, &LeaseResult::kind));
        }},
       {"cancel", JobStatus::cancelled,
        [&](const auto& ids) {
-         const auto replies = must(db->desk().cancel(ids, LockWait::some_seconds));
+         const auto replies = must(db->client_store().cancel(ids, LockWait::some_seconds));
          return static_cast<std::size_t>(std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind));
        }},
       {"cancel together", JobStatus::cancelled,
        [&](const auto& ids) {
          ChangeBatch batch;
          batch.cancels = ids;
-         const auto replies = must(db->desk().change_together(batch)).cancels;
+         const auto replies = must(db->client_store().change_together(batch)).cancels;
          return static_cast<std::size_t>(std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind));
        }},
       {"cancel by key", JobStatus::cancelled, [&](const auto&) {
          ChangeBatch batch;
          batch.key_cancels = {{"cancel by key", {}}};
-         return must(db->desk().change_together(batch)).key_cancels.front().cancelled.size();
+         return must(db->client_store().change_together(batch)).key_cancels.front().cancelled.size();
        }}};
   for (const Ending& ending : endings) {
     SCOPED_TRACE(ending.name);
@@ -172,7 +172,7 @@ TEST_P(StoreContract, AnIdLostInAFailoverIsReusedSafely) {
   EXPECT_NE(now.token, claimed.token);
   EXPECT_EQ(finish(outcome), FinishReply::stale);
   const std::vector<Extension> extension = {{{lost, claimed.token}, kLong}};
-  EXPECT_EQ(must(db->desk().extend(extension)).front().kind, LeaseReply::stale);
+  EXPECT_EQ(must(db->client_store().extend(extension)).front().kind, LeaseReply::stale);
   EXPECT_EQ(find(id).status, JobStatus::running);
 }
 

@@ -59,8 +59,8 @@ class FakeFixture final : public StoreFixture {
   }
   JobStore& store() override { return store_; }
   JobStore& other_store() override { return other_store_; }
-  JobDesk& desk() override { return desk_; }
-  JobDesk& other_desk() override { return other_desk_; }
+  ClientStore& client_store() override { return client_store_; }
+  ClientStore& other_client_store() override { return other_client_store_; }
   ReportStore& reports() override { return reports_; }
   TypeStore& types() override { return types_; }
   BulkStore& bulks() override {
@@ -94,7 +94,7 @@ class FakeFixture final : public StoreFixture {
   WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
   FakeDatabase database_{[this] { return now(); }, 4};
   FakeJobStore store_{database_}, other_store_{database_};
-  FakeJobDesk desk_{database_}, other_desk_{database_};
+  FakeClientStore client_store_{database_}, other_client_store_{database_};
   FakeReportStore reports_{database_};
   FakeTypeStore types_{database_};
   FakeBulkStore bulks_{database_};

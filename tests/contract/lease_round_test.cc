@@ -30,7 +30,7 @@ TEST_P(StoreContract, LeaseRoundsCountAnAckOrANackAndNeverBoth) {
     Round round;
     round.push_back(report({is_ack_first ? ack : nack}, first));
     round.push_back(report({is_ack_first ? nack : ack}, second));
-    EXPECT_TRUE(write_leases(db->desk(), "node-b", std::move(round)).empty());
+    EXPECT_TRUE(write_leases(db->client_store(), "node-b", std::move(round)).empty());
     ASSERT_TRUE(first && second);
     EXPECT_NE(first->front(), second->front());
     const bool is_acked = (is_ack_first ? *first : *second).front() == LeaseReply::applied;
@@ -38,7 +38,7 @@ TEST_P(StoreContract, LeaseRoundsCountAnAckOrANackAndNeverBoth) {
     EXPECT_EQ(find(id).status, is_acked ? JobStatus::done : JobStatus::pending);
     Round repeated;
     repeated.push_back(report({ack, nack}, third));
-    EXPECT_TRUE(write_leases(db->desk(), "node-b", std::move(repeated)).empty());
+    EXPECT_TRUE(write_leases(db->client_store(), "node-b", std::move(repeated)).empty());
     ASSERT_TRUE(third);
     EXPECT_EQ(*third, (Replies{LeaseReply::stale, LeaseReply::stale}));
   }
@@ -60,7 +60,7 @@ TEST_P(StoreContract, LeaseRoundsOfSeveralStatementsAnswerInOrder) {
       outcomes.push_back({ids[next], tokens[ids[next]] + (i == call ? 1 : 0), FinishKind::done, {}, ""});
     round.push_back(report(std::move(outcomes), replies[call]));
   }
-  EXPECT_TRUE(write_leases(db->desk(), "node-b", std::move(round)).empty());
+  EXPECT_TRUE(write_leases(db->client_store(), "node-b", std::move(round)).empty());
   for (std::size_t call = 0; call < sizes.size(); ++call) {
     ASSERT_TRUE(replies[call]) << call;
     Replies expected(sizes[call], LeaseReply::applied);
@@ -78,13 +78,13 @@ TEST_P(StoreContract, LeaseRoundsReturnLeasesOfLockedRowsForARetry) {
   round.push_back(report({outcomes[0]}, locked));
   round.push_back(report({outcomes[1]}, free));
   db->lock(ids[0]);
-  Round rest = write_leases(db->desk(), "node-b", std::move(round));
+  Round rest = write_leases(db->client_store(), "node-b", std::move(round));
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_FALSE(locked);
   ASSERT_TRUE(free);
   EXPECT_EQ(*free, Replies{LeaseReply::applied});
   db->unlock();
-  EXPECT_TRUE(write_leases(db->desk(), "node-b", std::move(rest)).empty());
+  EXPECT_TRUE(write_leases(db->client_store(), "node-b", std::move(rest)).empty());
   ASSERT_TRUE(locked);
   EXPECT_EQ(*locked, Replies{LeaseReply::applied});
 }

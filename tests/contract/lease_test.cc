@@ -1,4 +1,4 @@
-// JobDesk: leases.
+// ClientStore: leases.
 #include "support/contract/store_fixture.h"
 #include "support/lease_kinds.h"
 
@@ -8,14 +8,14 @@ namespace {
 using FinishKind = FinishRequest::Kind;
 
 LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
-  const auto replies = db.desk().finish_leased({&request, 1}, "node-b");
+  const auto replies = db.client_store().finish_leased({&request, 1}, "node-b");
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per request");
   return (*replies)[0].kind;
 }
 
 std::optional<TypeId> extend(StoreFixture& db, const Lease& lease, Duration ttr) {
   const Extension extension{lease, ttr};
-  const auto replies = db.desk().extend({&extension, 1});
+  const auto replies = db.client_store().extend({&extension, 1});
   if (!replies || replies->size() != 1) throw std::runtime_error("one reply per lease");
   const LeaseResult& reply = (*replies)[0];
   return reply.kind == LeaseReply::applied ? std::optional(reply.type_id) : std::nullopt;
@@ -29,7 +29,7 @@ TEST_P(StoreContract, LeasedReturnsTheHolderAndTheAttempts) {
   EXPECT_EQ(this->finish({id, first.token, FinishKind::retry, Duration(0), "one"}), FinishReply::applied);
   const ClaimedJob second = claim_one(id);
   const std::vector<Lease> leases{{id, second.token}, {id, first.token}, {other, 7}, {id + 1024 * 1024, 7}};
-  const auto reply = must(db->desk().leased(leases));
+  const auto reply = must(db->client_store().leased(leases));
   ASSERT_EQ(reply.size(), 4u);
   ASSERT_TRUE(reply[0]);
   EXPECT_EQ(reply[0]->type_id, type_id);
@@ -46,7 +46,7 @@ TEST_P(StoreContract, LeasesFinishEachWithItsOutcomeInOrder) {
   for (std::size_t i = 0; i < kinds.size(); ++i)
     requests.push_back({ids[i], claim_one(ids[i]).token, kinds[i], kLong, "why"});
   requests.push_back({ids[4], 7, FinishKind::done, {}, ""});  // never claimed
-  const auto replies = must(db->desk().finish_leased(requests, "node-b"));
+  const auto replies = must(db->client_store().finish_leased(requests, "node-b"));
   const std::vector<LeaseReply> wanted{LeaseReply::applied, LeaseReply::applied, LeaseReply::applied,
                                        LeaseReply::applied, LeaseReply::stale};
   EXPECT_EQ(kinds_of(replies), wanted);
@@ -80,7 +80,7 @@ TEST_P(StoreContract, LeasesThatHaveEndedAreStaleEvenIfTheJobIsUnclaimed) {
   EXPECT_EQ(tocsin::finish(*db, {id, claimed.token, FinishKind::done, {}, ""}), LeaseReply::stale);
   EXPECT_FALSE(extend(*db, {id, claimed.token}, kLong));
   const Lease lease{id, claimed.token};
-  EXPECT_FALSE(must(db->desk().leased({&lease, 1}))[0]);
+  EXPECT_FALSE(must(db->client_store().leased({&lease, 1}))[0]);
   EXPECT_EQ(find(id).status, JobStatus::running);
   EXPECT_EQ(claim_one(id).job.attempts, 2);
 }
@@ -109,11 +109,12 @@ TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   const std::vector<FinishRequest> requests{{locked, claim_one(locked).token, FinishKind::done, {}, ""},
                                             {open, claim_one(open).token, FinishKind::done, {}, ""}};
   db->lock(locked);
-  EXPECT_EQ(kinds_of(must(db->desk().finish_leased(requests, "node-b"))),
+  EXPECT_EQ(kinds_of(must(db->client_store().finish_leased(requests, "node-b"))),
             (std::vector{LeaseReply::busy, LeaseReply::applied}));
   EXPECT_EQ(find(open).status, JobStatus::done);
   EXPECT_EQ(find(locked).status, JobStatus::running);
-  EXPECT_EQ(kinds_of(must(db->desk().finish_leased({requests.data(), 1}, "node-b"))), std::vector{LeaseReply::busy});
+  EXPECT_EQ(kinds_of(must(db->client_store().finish_leased({requests.data(), 1}, "node-b"))),
+            std::vector{LeaseReply::busy});
   db->unlock();
   EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
 }
@@ -124,7 +125,7 @@ TEST_P(StoreContract, ExtensionsOfLockedRowsFailNoOthers) {
   const std::vector<Extension> extensions{
       {{locked, held.token}, 2 * kLong}, {{open, other.token}, 2 * kLong}, {{over, 7}, 2 * kLong}};
   db->lock(locked);
-  const auto replies = must(db->desk().extend(extensions));
+  const auto replies = must(db->client_store().extend(extensions));
   ASSERT_EQ(replies.size(), 3U);
   EXPECT_EQ(replies[0].kind, LeaseReply::busy);
   EXPECT_EQ(replies[1].kind, LeaseReply::applied);
@@ -132,7 +133,7 @@ TEST_P(StoreContract, ExtensionsOfLockedRowsFailNoOthers) {
   EXPECT_EQ(replies[2].kind, LeaseReply::stale);
   EXPECT_EQ(find(locked).fire_at, held.job.fire_at);
   EXPECT_GT(find(open).fire_at, other.job.fire_at);
-  EXPECT_EQ(must(db->desk().extend({extensions.data(), 1})).at(0).kind, LeaseReply::busy);
+  EXPECT_EQ(must(db->client_store().extend({extensions.data(), 1})).at(0).kind, LeaseReply::busy);
   db->unlock();
   EXPECT_EQ(tocsin::extend(*db, extensions[0].lease, kLong), type_id);
 }
@@ -143,8 +144,8 @@ TEST_P(StoreContract, ALeaseGivenTwiceIsWrittenOnce) {
   const FinishRequest done{id, held.token, FinishKind::done, {}, ""},
       failed{id, held.token, FinishKind::dead, {}, "no"};
   const std::vector<Extension> twice{{{id, held.token}, kLong}, {{id, held.token}, kLong}};
-  EXPECT_EQ(must(db->desk().extend(twice)).size(), 2U);
-  const auto replies = kinds_of(must(db->desk().finish_leased(std::vector{done, failed}, "node-b")));
+  EXPECT_EQ(must(db->client_store().extend(twice)).size(), 2U);
+  const auto replies = kinds_of(must(db->client_store().finish_leased(std::vector{done, failed}, "node-b")));
   EXPECT_EQ(std::ranges::count(replies, LeaseReply::applied), 1);
   EXPECT_EQ(std::ranges::count(replies, LeaseReply::stale), 1);
   EXPECT_EQ(find(id).status, replies[0] == LeaseReply::applied ? JobStatus::done : JobStatus::dead);

@@ -1,7 +1,7 @@
 // PgMoveStore: who drives a move, and what its verbs leave behind. On PostgreSQL alone: a fake would have no fence.
 #include <gtest/gtest.h>
 
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/pg_move_store.h"
 #include "support/test_database.h"
 
@@ -112,21 +112,23 @@ TEST_F(MoveStoreTest, AFrozenShardRefusesItsOwnLeasesOnly) {
   must(store.freeze(move));
 
   Session other(SessionConfig{database.url(), "tocsin test"});
-  PgJobDesk desk(other, 8);
+  PgClientStore client_store(other, 8);
   const auto for_two_hours = [](const std::vector<Lease>& some) {
     std::vector<Extension> extensions;
     for (const Lease& lease : some) extensions.push_back({lease, std::chrono::hours(2)});
     return extensions;
   };
-  const auto extended = must(desk.extend(for_two_hours(leases)));
+  const auto extended = must(client_store.extend(for_two_hours(leases)));
   for (std::size_t i = 0; i < leases.size(); ++i)
     EXPECT_EQ(extended[i].kind, shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
-  for (const LeaseResult& reply : must(desk.extend(for_two_hours(still)))) EXPECT_EQ(reply.kind, LeaseReply::busy);
-  const auto finished = must(desk.finish_leased(requests, "n"));
+  for (const LeaseResult& reply : must(client_store.extend(for_two_hours(still))))
+    EXPECT_EQ(reply.kind, LeaseReply::busy);
+  const auto finished = must(client_store.finish_leased(requests, "n"));
   for (std::size_t i = 0; i < leases.size(); ++i)
     EXPECT_EQ(finished[i].kind, shard_of(leases[i].job_id) == 3 ? LeaseReply::busy : LeaseReply::applied) << i;
   must(store.unfreeze(move));
-  for (const LeaseResult& reply : must(desk.extend(for_two_hours(still)))) EXPECT_EQ(reply.kind, LeaseReply::applied);
+  for (const LeaseResult& reply : must(client_store.extend(for_two_hours(still))))
+    EXPECT_EQ(reply.kind, LeaseReply::applied);
 }
 
 TEST_F(MoveStoreTest, AnOpenWriterIsAConflictAndLeavesTheShardAsItWas) {

@@ -4,8 +4,8 @@
 #include "base/system_clock.h"
 #include "contract/postgres_database.h"
 #include "postgres/pg_bulk_store.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/pg_function_store.h"
-#include "postgres/pg_job_desk.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_maintenance.h"
 #include "postgres/pg_member_store.h"
@@ -49,8 +49,8 @@ class PostgresFixture final : public StoreFixture {
 
   JobStore& store() override { return store_; }
   JobStore& other_store() override { return other_store_; }
-  JobDesk& desk() override { return desk_; }
-  JobDesk& other_desk() override { return other_desk_; }
+  ClientStore& client_store() override { return client_store_; }
+  ClientStore& other_client_store() override { return other_client_store_; }
   ReportStore& reports() override { return reports_; }
   TypeStore& types() override { return types_; }
   BulkStore& bulks() override { return bulks_; }
@@ -163,7 +163,8 @@ class PostgresFixture final : public StoreFixture {
 
   void begin_ids_at(std::int64_t last) {
     pqxx::nontransaction(watch_).exec("SELECT setval('tocsin.job_seq', " + std::to_string(last) + ")");
-    for (Session* session : {&session_, &other_session_, &desk_session_, &other_desk_session_}) session->disconnect();
+    for (Session* session : {&session_, &other_session_, &client_session_, &other_client_session_})
+      session->disconnect();
   }
 
   static PostgresDatabase& fresh() {
@@ -199,11 +200,11 @@ class PostgresFixture final : public StoreFixture {
   SystemClock clock_;
   pqxx::connection watch_;
   std::int64_t standby_sequence_ = 0;
-  Session session_{config()}, other_session_{config()}, desk_session_{config()}, other_desk_session_{config()},
+  Session session_{config()}, other_session_{config()}, client_session_{config()}, other_client_session_{config()},
       report_session_{report_config()};
   PgJobStore store_{session_, clock_}, other_store_{other_session_, clock_};
-  PgJobDesk desk_{desk_session_, PostgresDatabase::kShards},
-      other_desk_{other_desk_session_, PostgresDatabase::kShards};
+  PgClientStore client_store_{client_session_, PostgresDatabase::kShards},
+      other_client_store_{other_client_session_, PostgresDatabase::kShards};
   PgReportStore reports_{report_session_, PostgresDatabase::kShards};
   PgTypeStore types_{report_session_};
   PgBulkStore bulks_{report_config(), PostgresDatabase::kShards};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/log_histogram.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_maintenance.h"
 #include "support/test_database.h"
@@ -39,7 +39,7 @@ class ReportTables : public testing::Test {
     job.biz_id = biz_id;
     job.type_id = type_id;
     job.when.in = in;
-    return must(desk.create({&job, 1}, CreateMode::each_by_itself)).at(0).job_id;
+    return must(client_store.create({&job, 1}, CreateMode::each_by_itself)).at(0).job_id;
   }
   ClaimedJob claim(JobId id, Duration ttr = std::chrono::hours(1)) {
     const Candidate seen{id, type_id, {}};
@@ -74,10 +74,10 @@ class ReportTables : public testing::Test {
     finish(claim(retried), FinishRequest::Kind::release_claim);
     finish(claim(retried), FinishRequest::Kind::done);
     const JobId cancelled = create("c", std::chrono::hours(1));
-    must(desk.cancel({&cancelled, 1}, LockWait::some_seconds));
+    must(client_store.cancel({&cancelled, 1}, LockWait::some_seconds));
     const JobId dead = create("d");
     kill(dead, "order 4711 is broken");
-    must(desk.retry_each({&dead, 1}));
+    must(client_store.retry_each({&dead, 1}));
     claim(dead, Duration(1));
     database.query("SELECT pg_sleep(0.002)");
     finish(claim(dead), FinishRequest::Kind::done);  // its lease had ended: another attempt
@@ -94,7 +94,7 @@ class ReportTables : public testing::Test {
   Session session{SessionConfig{database.url()}};
   ReportClock clock_;
   PgJobStore store{session, clock_};
-  PgJobDesk desk{session, 8};
+  PgClientStore client_store{session, 8};
   PgMaintenance maintenance{session};
   TypeId type_id = 0;
   std::int64_t seed_ = 0;

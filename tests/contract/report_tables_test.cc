@@ -101,7 +101,7 @@ TEST_F(ReportTables, DeadJobsAreGroupedByReasonUntilTheyAreRevived) {
   query.biz_type = "another";
   EXPECT_TRUE(rows().empty());
   query.biz_type.reset();
-  must(desk.retry_each({&first, 1}));
+  must(client_store.retry_each({&first, 1}));
   EXPECT_EQ(rows().at("http://#.#.#.#:# answered 500 Internal Server Error"), "1 true " + std::to_string(second));
 }
 
@@ -241,7 +241,7 @@ TEST_F(ReportTables, TheHorizonIsExactForSmallTypes) {
   create("c", std::chrono::hours(24 * 40));
   create("d", std::chrono::hours(24 * 200));
   const JobId gone = create("e", std::chrono::minutes(90));
-  must(desk.cancel({&gone, 1}, LockWait::some_seconds));
+  must(client_store.cancel({&gone, 1}, LockWait::some_seconds));
   EXPECT_TRUE(must(maintenance.count_horizon()));
   EXPECT_FALSE(must(maintenance.count_horizon())) << "it was counted a moment ago";
   const auto sum = [&](const std::string& width) {

@@ -142,11 +142,11 @@ TEST_P(StoreContract, CountsFollowEveryChange) {
   claim_and_expire(last);
   must(db->store().mark_dead(Ids{last}));
   expect_counts_agree();
-  JobDesk::RetryMany all;
+  ClientStore::RetryMany all;
   all.type_id = type_id;
-  must(db->desk().retry_many(all));
+  must(db->client_store().retry_many(all));
   expect_counts_agree();
-  must(db->desk().cancel_all("once", std::nullopt));
+  must(db->client_store().cancel_all("once", std::nullopt));
   expect_counts_agree();
 }
 
@@ -452,7 +452,8 @@ TEST_P(StoreContract, DeadJobsOfARemovedTypeStayDead) {
   EXPECT_EQ(refused.kind, ChangeReply::Kind::type_removed);
   ASSERT_TRUE(refused.job);
   EXPECT_EQ(refused.job->status, JobStatus::dead);
-  EXPECT_EQ(must(db->desk().retry_many({.type_id = id, .from = {}, .to = {}, .limit = 10, .rate_per_s = {}})), 0);
+  EXPECT_EQ(must(db->client_store().retry_many({.type_id = id, .from = {}, .to = {}, .limit = 10, .rate_per_s = {}})),
+            0);
   EXPECT_EQ(find(dead).status, JobStatus::dead);
   must(db->types().put(rich_type("t")));
   EXPECT_EQ(retry(dead).kind, ChangeReply::Kind::changed);

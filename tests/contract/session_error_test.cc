@@ -1,7 +1,7 @@
 // The codes that a session makes of the server's refusals. On PostgreSQL alone.
 #include <gtest/gtest.h>
 
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/session.h"
 #include "support/test_database.h"
 
@@ -26,8 +26,8 @@ class SessionError : public ::testing::Test {
 
 // A warm-up that fails costs the connection, and the first request then waits for a new one.
 TEST_F(SessionError, TheWarmUpOfRequestsSucceedsAndKeepsTheConnection) {
-  PgJobDesk desk(session, 4);
-  const Status warm = desk.warm_up();
+  PgClientStore client_store(session, 4);
+  const Status warm = client_store.warm_up();
   EXPECT_TRUE(warm) << warm.error().message;
   EXPECT_EQ(session.connections(), 1U);
 }

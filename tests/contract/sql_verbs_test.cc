@@ -6,7 +6,7 @@
 
 #include "api/context.h"
 #include "pipeline/engine_shared.h"
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 #include "postgres/pg_outbox.h"
 #include "support/process.h"
 #include "support/test_database.h"
@@ -66,14 +66,14 @@ TEST_F(SqlVerbs, ACopyOfAMovingShardIsNeitherCancelledNorRescheduled) {
   EXPECT_EQ(state_of("SELECT tocsin.reschedule_job(" + job + ", '2040-01-02')"), "TC001");
   EXPECT_EQ(state_of("SELECT * FROM tocsin.cancel_jobs('moving')"), "TC001");
   Session session{SessionConfig{database.url(), "test", 15'000, 50, false}};
-  PgJobDesk desk(session, 16);
+  PgClientStore client_store(session, 16);
   const JobId ids[] = {id};
-  const auto by_id = desk.cancel(ids, LockWait::some_seconds);
+  const auto by_id = client_store.cancel(ids, LockWait::some_seconds);
   EXPECT_TRUE(!by_id || by_id->front().kind == CancelReply::Kind::locked);
   ChangeBatch batch;
   batch.cancels = {id};
   batch.key_cancels = {{"moving", {}}};
-  const auto together = desk.change_together(batch);
+  const auto together = client_store.change_together(batch);
   EXPECT_TRUE(!together || (together->cancels.front().kind != CancelReply::Kind::cancelled &&
                             together->key_cancels.front().cancelled.empty()));
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_live WHERE job_id = " + job + " AND status = 0"), 1);
@@ -250,7 +250,7 @@ TEST_F(SqlVerbs, AnEntryMovedToThePastIsLateSinceItsReschedule) {
   ASSERT_TRUE(entries) << entries.error().message;
   ASSERT_EQ(entries->size(), 2U);
   ASSERT_TRUE(PgIntake(session).take_over(1, after + PgIntake::kHandOver, *entries));
-  const auto jobs = PgJobDesk(session, 16).find(std::vector<JobId>{past, future});
+  const auto jobs = PgClientStore(session, 16).find(std::vector<JobId>{past, future});
   ASSERT_TRUE(jobs && jobs->at(0) && jobs->at(1));
   EXPECT_GE(jobs->at(0)->due_at(), before);
   EXPECT_LE(jobs->at(0)->due_at(), after);
@@ -264,22 +264,22 @@ TEST_F(SqlVerbs, AnAliasIdIsFoundByEveryVerb) {
   database.query("INSERT INTO tocsin.relayed VALUES (" + std::to_string(id) + ", 1, now(), now(), NULL, " +
                  std::to_string(job) + ")");
   Session session(SessionConfig{.url = database.url()});
-  PgJobDesk desk(session, 16);
+  PgClientStore client_store(session, 16);
   const std::vector<JobId> ids{id};
-  const auto found = desk.find(ids);
+  const auto found = client_store.find(ids);
   ASSERT_TRUE(found && found->front());
   EXPECT_EQ(found->front()->job_id, job);
 
   EXPECT_EQ(reschedule(id, "'2041-01-01'"), "rescheduled");
   ChangeBatch batch;
   batch.changes = {{id, {}}};
-  auto reply = desk.change_together(batch);
+  auto reply = client_store.change_together(batch);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->changes.front().kind, ChangeReply::Kind::changed);
   EXPECT_EQ(reply->changes.front().job->job_id, job);
   batch = {};
   batch.cancels = {id, job, id};
-  reply = desk.change_together(batch);
+  reply = client_store.change_together(batch);
   ASSERT_TRUE(reply);
   int cancelled = 0;
   for (const CancelReply& each : reply->cancels) {
@@ -287,7 +287,7 @@ TEST_F(SqlVerbs, AnAliasIdIsFoundByEveryVerb) {
     EXPECT_EQ(each.job_id, job);
   }
   EXPECT_EQ(cancelled, 1);
-  const auto many = desk.cancel(ids, LockWait::some_seconds);
+  const auto many = client_store.cancel(ids, LockWait::some_seconds);
   ASSERT_TRUE(many);
   EXPECT_EQ(many->front().kind, CancelReply::Kind::finished);
   EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0][0].as<std::string>(), "finished");

@@ -51,7 +51,7 @@ NewJob StoreContract::keyed(const std::string& key, const When& when, const std:
 }
 
 CreateReply StoreContract::create_reply(const NewJob& job) {
-  const auto replies = must(db->desk().create({&job, 1}, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create({&job, 1}, CreateMode::each_by_itself));
   if (replies.size() != 1) throw std::runtime_error("one reply per job");
   created_ += replies[0].kind == CreateReply::Kind::created;
   types_[replies[0].job_id] = job.type_id;
@@ -66,7 +66,7 @@ JobId StoreContract::create(const NewJob& job) {
 
 std::vector<JobId> StoreContract::create(const std::vector<NewJob>& jobs) {
   std::vector<JobId> ids;
-  for (const CreateReply& reply : must(db->desk().create(jobs, CreateMode::all_or_nothing))) {
+  for (const CreateReply& reply : must(db->client_store().create(jobs, CreateMode::all_or_nothing))) {
     EXPECT_EQ(reply.kind, CreateReply::Kind::created);
     types_[reply.job_id] = jobs[ids.size()].type_id;
     ids.push_back(reply.job_id);
@@ -119,12 +119,12 @@ FinishReply StoreContract::finish(const FinishRequest& request) {
 }
 
 CancelReply StoreContract::cancel(JobId job) {
-  const auto replies = must(db->desk().cancel({&job, 1}, LockWait::some_seconds));
+  const auto replies = must(db->client_store().cancel({&job, 1}, LockWait::some_seconds));
   if (replies.size() != 1) throw std::runtime_error("one reply per id");
   return replies[0];
 }
 
-ChangeReply StoreContract::retry(JobId job) { return must(db->desk().retry_each({&job, 1})).at(0); }
+ChangeReply StoreContract::retry(JobId job) { return must(db->client_store().retry_each({&job, 1})).at(0); }
 
 std::map<JobStatus, std::int64_t> StoreContract::counts_of(TypeId type) {
   std::map<JobStatus, std::int64_t> counts;

@@ -1,4 +1,4 @@
-// JobDesk: change_together, find and list_keys, which serve many callers at once.
+// ClientStore: change_together, find and list_keys, which serve many callers at once.
 #include <algorithm>
 #include <iterator>
 
@@ -19,7 +19,7 @@ TEST_P(StoreContract, ChangeTogetherAnswersEachVerb) {
   batch.cancels = {jobs[0], jobs[5], make_job_id(777'777, 1)};
   batch.key_cancels = {{"b", {}}, {"nobody", {}}, {"e", {}}};
   batch.changes = {{jobs[3], at(time)}, {jobs[4], {}}, {jobs[5], {}}, {make_job_id(777'777, 1), in(kLong)}};
-  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
 
   ASSERT_EQ(reply.cancels.size(), 3u);
   EXPECT_EQ(reply.cancels[0].kind, CancelKind::cancelled);
@@ -58,10 +58,10 @@ TEST_P(StoreContract, ChangeTogetherAcceptsEachKindAlone) {
   cancels.cancels = {jobs[0]};
   keys.key_cancels = {{"b", type_id}};
   changes.changes = {{jobs[2], in(kLong * 2)}};
-  EXPECT_EQ(must(db->desk().change_together(cancels)).cancels.front().kind, CancelKind::cancelled);
-  EXPECT_EQ(must(db->desk().change_together(keys)).key_cancels.front().cancelled, JobIds{jobs[1]});
-  EXPECT_EQ(must(db->desk().change_together(changes)).changes.front().kind, ChangeKind::changed);
-  EXPECT_TRUE(must(db->desk().change_together({})).cancels.empty());
+  EXPECT_EQ(must(db->client_store().change_together(cancels)).cancels.front().kind, CancelKind::cancelled);
+  EXPECT_EQ(must(db->client_store().change_together(keys)).key_cancels.front().cancelled, JobIds{jobs[1]});
+  EXPECT_EQ(must(db->client_store().change_together(changes)).changes.front().kind, ChangeKind::changed);
+  EXPECT_TRUE(must(db->client_store().change_together({})).cancels.empty());
 }
 
 TEST_P(StoreContract, ChangeTogetherReportsACancelToOneOfManyRequests) {
@@ -69,7 +69,7 @@ TEST_P(StoreContract, ChangeTogetherReportsACancelToOneOfManyRequests) {
   ChangeBatch batch;
   batch.cancels = {id, id, id, both};
   batch.key_cancels = {{"b", {}}, {"b", type_id}, {"b", {}}, {"c", {}}};
-  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
   EXPECT_EQ(reply.cancels[0].kind, CancelKind::cancelled);
   EXPECT_EQ(reply.cancels[1].kind, CancelKind::finished);
   EXPECT_EQ(reply.cancels[2].kind, CancelKind::finished);
@@ -90,7 +90,7 @@ TEST_P(StoreContract, ChangeTogetherAppliesRepeatedChangesInOrder) {
   const WallTime first = db->now() + std::chrono::hours(5), second = db->now() + std::chrono::hours(6);
   ChangeBatch batch;
   batch.changes = {{id, at(first)}, {id, at(second)}};
-  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
   EXPECT_EQ(reply.changes[0].job->action_time, first);
   EXPECT_EQ(reply.changes[1].job->action_time, second);
   EXPECT_EQ(find(id).action_time, second);
@@ -106,7 +106,7 @@ TEST_P(StoreContract, ChangeTogetherDelaysOnlyTheRequestOfALockedRow) {
     batch.cancels = {jobs[0], other};
     batch.key_cancels = {{"a", {}}, {is_retry ? "e" : "b", {}}};
     batch.changes = {{jobs[0], {}}, {jobs[2], in(kLong * 2)}};
-    const ChangeBatchReply reply = must(db->desk().change_together(batch));
+    const ChangeBatchReply reply = must(db->client_store().change_together(batch));
     EXPECT_EQ(reply.cancels[0].kind, CancelKind::locked);
     EXPECT_EQ(reply.cancels[1].kind, CancelKind::cancelled);
     EXPECT_TRUE(reply.key_cancels[0].cancelled.empty());
@@ -121,11 +121,11 @@ TEST_P(StoreContract, ChangeTogetherDelaysOnlyTheRequestOfALockedRow) {
 }
 
 TEST_P(StoreContract, ChangeTogetherSkipsAKeyWithTooManyJobs) {
-  const JobIds some = create(std::vector<NewJob>(JobDesk::kMostOfOneKeyTogether, later("some")));
-  const JobIds many = create(std::vector<NewJob>(JobDesk::kMostOfOneKeyTogether + 1, later("many")));
+  const JobIds some = create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether, later("some")));
+  const JobIds many = create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether + 1, later("many")));
   ChangeBatch batch;
   batch.key_cancels = {{"many", {}}, {"some", {}}};
-  const ChangeBatchReply reply = must(db->desk().change_together(batch));
+  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
   EXPECT_TRUE(reply.key_cancels[0].is_too_many);
   EXPECT_TRUE(reply.key_cancels[0].cancelled.empty());
   EXPECT_EQ(find(many.front()).status, JobStatus::pending);
@@ -134,16 +134,16 @@ TEST_P(StoreContract, ChangeTogetherSkipsAKeyWithTooManyJobs) {
 }
 
 TEST_P(StoreContract, ChangeTogetherNamesTheNewestEndedJobsOfAKey) {
-  const JobIds past = create(std::vector<NewJob>(JobDesk::kMostNamed + 1, later("past")));
-  must(db->desk().cancel_all("past", std::nullopt));
+  const JobIds past = create(std::vector<NewJob>(ClientStore::kMostNamed + 1, later("past")));
+  must(db->client_store().cancel_all("past", std::nullopt));
   const JobId last = create(later("past"));
   ChangeBatch batch;
   batch.key_cancels = {{"past", {}}};
-  const KeyCancelReply reply = must(db->desk().change_together(batch)).key_cancels.front();
+  const KeyCancelReply reply = must(db->client_store().change_together(batch)).key_cancels.front();
   EXPECT_EQ(reply.cancelled, JobIds{last});
   EXPECT_TRUE(reply.has_more_finished);
-  ASSERT_LE(reply.finished.size(), JobDesk::kMostNamed);
-  ASSERT_GE(reply.finished.size(), JobDesk::kMostNamed - 1);
+  ASSERT_LE(reply.finished.size(), ClientStore::kMostNamed);
+  ASSERT_GE(reply.finished.size(), ClientStore::kMostNamed - 1);
   EXPECT_EQ(reply.finished.front(), past.back());
   EXPECT_TRUE(std::ranges::is_sorted(reply.finished, std::greater()));
 }
@@ -156,30 +156,30 @@ TEST_P(StoreContract, ChangeTogetherSeparatesEndedJobsOfAKeyByType) {
   of_type.key_cancels = {{"key", type_id}};
   const JobId old = create(later("key"));
   cancel(old);
-  create(std::vector<NewJob>(JobDesk::kMostNamed, foreign));
-  must(db->desk().cancel_all("key", other_type_id));
-  const KeyCancelReply ended = must(db->desk().change_together(of_type)).key_cancels.front();
+  create(std::vector<NewJob>(ClientStore::kMostNamed, foreign));
+  must(db->client_store().cancel_all("key", other_type_id));
+  const KeyCancelReply ended = must(db->client_store().change_together(of_type)).key_cancels.front();
   EXPECT_TRUE(ended.cancelled.empty());
   EXPECT_TRUE(ended.finished.empty());
   EXPECT_TRUE(ended.has_more_finished) << old << " is behind those of the other type";
 
-  create(std::vector<NewJob>(JobDesk::kMostOfOneKeyTogether, foreign));
+  create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether, foreign));
   const JobId last = create(later("key"));
-  const KeyCancelReply live = must(db->desk().change_together(of_type)).key_cancels.front();
+  const KeyCancelReply live = must(db->client_store().change_together(of_type)).key_cancels.front();
   EXPECT_TRUE(live.is_too_many);
   EXPECT_TRUE(live.cancelled.empty() && live.running.empty() && live.locked.empty());
   EXPECT_EQ(find(last).status, JobStatus::pending);
-  EXPECT_EQ(must(db->desk().cancel_all("key", type_id)).jobs.front().kind, CancelKind::cancelled);
+  EXPECT_EQ(must(db->client_store().cancel_all("key", type_id)).jobs.front().kind, CancelKind::cancelled);
   EXPECT_EQ(find(last).status, JobStatus::cancelled);
 }
 
 TEST_P(StoreContract, ChangeTogetherNamesEndedJobsOfAKeyUpToABound) {
-  const JobIds past = create(std::vector<NewJob>(JobDesk::kMostNamed, later("past")));
-  must(db->desk().cancel_all("past", std::nullopt));
+  const JobIds past = create(std::vector<NewJob>(ClientStore::kMostNamed, later("past")));
+  must(db->client_store().cancel_all("past", std::nullopt));
   ChangeBatch batch;
   batch.key_cancels = {{"past", type_id}};
-  const KeyCancelReply reply = must(db->desk().change_together(batch)).key_cancels.front();
-  EXPECT_EQ(reply.finished.size(), JobDesk::kMostNamed);
+  const KeyCancelReply reply = must(db->client_store().change_together(batch)).key_cancels.front();
+  EXPECT_EQ(reply.finished.size(), ClientStore::kMostNamed);
   EXPECT_FALSE(reply.has_more_finished);
 }
 
@@ -196,7 +196,7 @@ TEST_P(StoreContract, FindAnswersManyIdsInTheirOrder) {
   cancel(jobs[1]);
   claim_one(jobs[2]);
   const JobIds asked = {make_job_id(777'777, 0), jobs[2], jobs[1], jobs[0], jobs[0]};
-  const auto found = must(db->desk().find(asked));
+  const auto found = must(db->client_store().find(asked));
   ASSERT_EQ(found.size(), asked.size());
   EXPECT_FALSE(found[0]);
   const std::vector<JobStatus> expected = {JobStatus::running, JobStatus::cancelled, JobStatus::pending,
@@ -206,7 +206,7 @@ TEST_P(StoreContract, FindAnswersManyIdsInTheirOrder) {
     EXPECT_EQ(found[i]->job_id, asked[i]);
     EXPECT_EQ(found[i]->status, expected[i - 1]);
   }
-  EXPECT_TRUE(must(db->desk().find({})).empty());
+  EXPECT_TRUE(must(db->client_store().find({})).empty());
 }
 
 TEST_P(StoreContract, ListKeysGivesEachKeyItsNewestJobs) {
@@ -216,7 +216,7 @@ TEST_P(StoreContract, ListKeysGivesEachKeyItsNewestJobs) {
   cancel(jobs[2]);
   const std::vector<KeyQuery> queries = {{"a", {}, {}, 10},      {"b", {}, {}, 10}, {"nobody", {}, {}, 10},
                                          {"a", type_id, {}, 10}, {"a", {}, {}, 2},  {"a", {}, jobs[3], 10}};
-  const auto lists = must(db->desk().list_keys(queries));
+  const auto lists = must(db->client_store().list_keys(queries));
   ASSERT_EQ(lists.size(), queries.size());
   EXPECT_EQ(ids(lists[0]), (JobIds{jobs[4], jobs[3], jobs[2], jobs[0]}));
   EXPECT_EQ(ids(lists[1]), JobIds{jobs[1]});
@@ -232,13 +232,13 @@ TEST_P(StoreContract, ListKeysOfATypeReadsABoundedPartOfTheKeyAndSaysWhereItEnds
   NewJob foreign = later("key");
   foreign.type_id = other_type_id;
   const JobId old = create(later("key"));
-  const JobIds between = create(std::vector<NewJob>(JobDesk::kMostReadOfKey, foreign));
-  must(db->desk().cancel_all("key", other_type_id));
+  const JobIds between = create(std::vector<NewJob>(ClientStore::kMostReadOfKey, foreign));
+  must(db->client_store().cancel_all("key", other_type_id));
   const JobIds newest = create({later("key"), later("key")});
   // Of the newest 1,000 two have the type, and 998 the other one.
   const std::vector<KeyQuery> queries = {
       {"key", type_id, {}, 10}, {"key", type_id, {}, 2}, {"key", type_id, between[1], 10}, {"key", {}, {}, 10}};
-  const auto lists = must(db->desk().list_keys(queries));
+  const auto lists = must(db->client_store().list_keys(queries));
   EXPECT_EQ(ids(lists[0]), (JobIds{newest[1], newest[0]}));
   EXPECT_EQ(lists[0].unread_below, between[2]);
   EXPECT_EQ(ids(lists[1]), (JobIds{newest[1], newest[0]}));

@@ -29,11 +29,11 @@ TEST_P(StoreContract, ATransactionThatIsRolledBackFreesTheKeyThatItHeld) {
   const NewJob job = plain(keyed("k", in(kLong)));
   auto business = db->begin_business();
   business->create(job);
-  const auto held = db->desk().create({&job, 1}, CreateMode::all_or_nothing);
+  const auto held = db->client_store().create({&job, 1}, CreateMode::all_or_nothing);
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code, ErrorCode::conflict) << held.error().message;
   const std::vector<NewJob> both{job, plain(due("free"))};
-  const auto replies = must(db->desk().create(both, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create(both, CreateMode::each_by_itself));
   EXPECT_EQ(replies[0].kind, CreateKind::locked) << "and holds up no other";
   EXPECT_EQ(replies[1].kind, CreateKind::created);
   ++created_;
@@ -45,17 +45,17 @@ TEST_P(StoreContract, ATransactionThatIsRolledBackFreesTheKeyThatItHeld) {
 TEST_P(StoreContract, CreateButHeldSearchesFreeKeysForABoundedTime) {
   std::vector<NewJob> jobs = {plain(keyed("free", in(kLong)))};
   auto business = db->begin_business();
-  for (int i = 0; i < JobDesk::kMostHeldTries; ++i) {
+  for (int i = 0; i < ClientStore::kMostHeldTries; ++i) {
     jobs.push_back(plain(keyed("held-" + std::to_string(i), in(kLong))));
     business->create(jobs.back());
   }
   jobs.push_back(plain(keyed("behind", in(kLong))));
-  const auto few = must(db->desk().create(std::span(jobs).last(3), CreateMode::each_but_held));
+  const auto few = must(db->client_store().create(std::span(jobs).last(3), CreateMode::each_but_held));
   EXPECT_EQ(few[0].kind, CreateKind::locked);
   EXPECT_EQ(few[1].kind, CreateKind::locked);
   EXPECT_EQ(few[2].kind, CreateKind::created);
   jobs.back() = plain(keyed("behind many", in(kLong)));
-  const auto replies = must(db->desk().create(jobs, CreateMode::each_but_held));
+  const auto replies = must(db->client_store().create(jobs, CreateMode::each_but_held));
   created_ += 2;
   EXPECT_EQ(replies.front().kind, CreateKind::created);
   for (std::size_t i = 1; i < jobs.size(); ++i) EXPECT_EQ(replies[i].kind, CreateKind::locked) << i;
@@ -150,7 +150,7 @@ TEST_P(StoreContract, JobsOfARemovedTypeAreRefusedItemByItem) {
   NewJob with_key = keyed("k", in(kLong)), free_key = with_key;
   with_key.type_id = type;
   const std::vector<NewJob> jobs{later("a"), of_type(type, later("b")), with_key, free_key};
-  const auto replies = must(db->desk().create(jobs, CreateMode::each_by_itself));
+  const auto replies = must(db->client_store().create(jobs, CreateMode::each_by_itself));
   created_ += 2;
   EXPECT_EQ(replies[0].kind, CreateKind::created);
   EXPECT_EQ(replies[1].kind, CreateKind::type_removed);
@@ -176,7 +176,7 @@ TEST_P(StoreContract, OneJobOfARemovedTypeUndoesAnAllOrNothingCall) {
   must(db->types().remove("t"));
   for (const bool has_keys : {false, true}) {
     const std::vector<NewJob> jobs{has_keys ? keyed("k", in(kLong)) : later("a"), of_type(type, later("b"))};
-    const auto replies = must(db->desk().create(jobs, CreateMode::all_or_nothing));
+    const auto replies = must(db->client_store().create(jobs, CreateMode::all_or_nothing));
     EXPECT_EQ(replies[1].kind, CreateKind::type_removed);
   }
   EXPECT_TRUE(must(db->reports().list({})).empty()) << "nothing was created";

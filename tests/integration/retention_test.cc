@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "node/housekeeping.h"
+#include "maintenance/housekeeping.h"
 #include "support/manual_clock.h"
 #include "support/process.h"
 #include "support/test_database.h"

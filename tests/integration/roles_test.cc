@@ -74,6 +74,42 @@ TEST_F(Roles, AreEnoughForAWholeLife) {
   EXPECT_EQ(node.stop(), 0);
 }
 
+// The known hole of the sandbox (docs/security.md): a deferred constraint trigger that defers itself again runs at the
+// commit, as the node's role. With the role of the script that is no superuser, and cannot read what the installation
+// does not own.
+TEST_F(Roles, AFunctionOutOfItsSandboxHasNoMoreThanTheNode) {
+  database.query(R"(
+      CREATE SCHEMA shop; CREATE TABLE shop.private (n int);
+      CREATE TABLE shop.escaped (who text, is_super boolean, may_read boolean);
+      CREATE TABLE shop.late (n int);
+      GRANT USAGE ON SCHEMA shop TO tocsin_handler, small_node;
+      GRANT INSERT ON shop.escaped, shop.late TO tocsin_handler, small_node;
+      CREATE FUNCTION shop.defer_again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF current_user = 'tocsin_handler' THEN
+          SET CONSTRAINTS ALL DEFERRED;
+          INSERT INTO shop.late VALUES (new.n + 1);
+        ELSE
+          INSERT INTO shop.escaped SELECT current_user, rolsuper, has_table_privilege('shop.private', 'SELECT')
+            FROM pg_roles WHERE rolname = current_user;
+        END IF;
+        RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER late AFTER INSERT ON shop.late DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+        EXECUTE FUNCTION shop.defer_again();
+      CREATE FUNCTION shop.escape(job tocsin.job) RETURNS jsonb LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO shop.late VALUES (1); RETURN NULL; END $$)");
+  NodeProcess node(url_of("small_node"), {"--allow-superuser-handlers=false"});
+  const Json handler{{"kind", "sql"}, {"function", "shop.escape"}};
+  ASSERT_EQ(node.rest().put("/v1/types/escape", {{"handler", handler}, {"max_attempts", 1}}).status, 201);
+  ASSERT_EQ(refusal("small_shop", "SELECT tocsin.create_job('escape', 'a', now())"), "");
+  ASSERT_TRUE(eventually(
+      [&] { return database.number("SELECT count(*) FROM tocsin.job WHERE status IN ('done', 'dead')") == 1; }));
+  const auto escaped = database.query("SELECT who, is_super, may_read FROM shop.escaped");
+  ASSERT_EQ(escaped.size(), 1) << "the hole is closed: say so in docs/security.md";
+  EXPECT_EQ(escaped[0][0].as<std::string>(), "small_node");
+  EXPECT_FALSE(escaped[0][1].as<bool>());
+  EXPECT_FALSE(escaped[0][2].as<bool>());
+}
+
 // Before the script has run: a reader that is granted USAGE on the schema must not be able to cancel jobs.
 TEST(RolesOfAMigration, DoNotGrantExecuteToPublic) {
   TestDatabase database;

@@ -92,7 +92,7 @@ ScaledNode::ScaledNode(ScaledWorld& world, NodeId id)
                          return std::vector{ScannedDatabase{0, engine_->shared().scans.age(now)}};
                        },
                        [this](MonoTime until) { engine_->trust_until(until); }, [this] { return owner_->applied(); },
-                       [this](bool is_alone) { engine_->set_alone(is_alone); }});
+                       [this](bool is_sole_member) { engine_->set_sole_member(is_sole_member); }});
   owner_ = std::make_unique<ShardOwner>(
       cluster, *owner_store_, view_, *this,
       ShardOwner::Hooks{[this](const std::vector<Shard>& shards, const ShardMap&) { engine_->set_shards(shards); },

@@ -31,8 +31,8 @@ template <class Work>
 auto Callers::ask(DatabaseId database_id, int session, Work work) {
   SimDatabase& database = world_.databases.at(database_id);
   const auto generation = database.data.generation();
-  FakeJobDesk desk(database.data, &world_.scheduler, &database.faults, session);
-  auto reply = work(desk);
+  FakeClientStore client_store(database.data, &world_.scheduler, &database.faults, session);
+  auto reply = work(client_store);
   if (generation != database.data.generation()) reply = Error{ErrorCode::in_doubt, "of another server", ""};
   return reply;
 }
@@ -144,8 +144,9 @@ void Callers::create(int session) {
   const auto mode = world_.random.below(2) == 0 ? CreateMode::all_or_nothing : CreateMode::each_by_itself;
   const bool is_rest = world_.random.below(3) != 0;
   for (const auto& [database_id, jobs] : batches) {
-    const auto replies =
-        ask(database_id, session, [&, batch = std::span(jobs)](FakeJobDesk& desk) { return desk.create(batch, mode); });
+    const auto replies = ask(database_id, session, [&, batch = std::span(jobs)](FakeClientStore& client_store) {
+      return client_store.create(batch, mode);
+    });
     if (!replies) continue;
     if (mode == CreateMode::all_or_nothing && std::ranges::any_of(*replies, &CreateReply::is_refused)) continue;
     for (std::size_t i = 0; i < replies->size(); ++i) note_created(jobs[i], (*replies)[i], is_rest);
@@ -174,8 +175,8 @@ void Callers::cancel(int session) {
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
   const DatabaseId database_id = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
-  const auto reply =
-      ask(database_id, session, [&](FakeJobDesk& desk) { return desk.cancel_all(biz_id, std::nullopt); });
+  const auto reply = ask(database_id, session,
+                         [&](FakeClientStore& client_store) { return client_store.cancel_all(biz_id, std::nullopt); });
   if (reply) note_cancelled(reply->jobs);
 }
 
@@ -183,8 +184,9 @@ void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
   std::map<DatabaseId, std::vector<JobId>> batches;
   for (const JobId job : jobs) batches[world_.databases.of(job).id].push_back(job);
   for (const auto& [database_id, batch] : batches)
-    note_cancelled(ask(database_id, session,
-                       [ids = std::span(batch)](FakeJobDesk& desk) { return desk.cancel(ids, LockWait::none); }));
+    note_cancelled(ask(database_id, session, [ids = std::span(batch)](FakeClientStore& client_store) {
+      return client_store.cancel(ids, LockWait::none);
+    }));
 }
 
 void Callers::note_cancelled(const Result<std::vector<CancelReply>>& replies) {
@@ -207,7 +209,8 @@ void Callers::change(int session) {
   const When when = any_time(database);
   ChangeBatch batch;
   batch.changes.push_back({job, is_move ? std::optional(when) : std::nullopt});
-  const auto replies = ask(database.id, session, [&](FakeJobDesk& desk) { return desk.change_together(batch); });
+  const auto replies =
+      ask(database.id, session, [&](FakeClientStore& client_store) { return client_store.change_together(batch); });
   const ChangeReply* reply = replies ? &replies->changes.front() : nullptr;
   if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
 }
@@ -216,14 +219,17 @@ void Callers::repair(int session) {
   const JobId job = any_known();
   const DatabaseId database_id = world_.databases.of(job).id;
   if (world_.random.below(3) == 0) {
-    JobDesk::RetryMany request;
+    ClientStore::RetryMany request;
     request.type_id = types_[world_.random.below(types_.size())];
     request.limit = 3;
     request.rate_per_s = 2;
-    static_cast<void>(ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry_many(request); }));
+    static_cast<void>(
+        ask(database_id, session, [&](FakeClientStore& client_store) { return client_store.retry_many(request); }));
     return;
   }
-  const auto reply = ask(database_id, session, [&](FakeJobDesk& desk) { return desk.retry_each({&job, 1}); });
+  const auto reply = ask(database_id, session, [&](FakeClientStore& client_store) {
+    return client_store.retry_each({&job, 1});
+  });
   if (reply && reply->front().kind == ChangeReply::Kind::changed) hint(candidate(*reply->front().job));
 }
 
@@ -243,8 +249,8 @@ void Callers::probe(int n, Duration on_time, Duration scan_interval, std::option
       world_.scheduler.sleep(up_to(world_.random, 4 * kSecond));
       NewJob job = any_prompt_job(away);
       job.when = {{}, up_to(world_.random, 10 * kSecond)};
-      const auto replies = ask(database_of(job).id, 99, [&](FakeJobDesk& desk) {
-        return desk.create({&job, 1}, CreateMode::all_or_nothing);
+      const auto replies = ask(database_of(job).id, 99, [&](FakeClientStore& client_store) {
+        return client_store.create({&job, 1}, CreateMode::all_or_nothing);
       });
       if (!replies) return world_.checker.fail("calm", "a create failed without any fault: " + replies.error().message);
       const CreateReply& reply = replies->front();

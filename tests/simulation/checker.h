@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "ports/biz_type.h"
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 #include "simulation/sim_database.h"
 #include "tocsin/job.h"
 

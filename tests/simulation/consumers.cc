@@ -91,8 +91,8 @@ template <class Work>
 auto Consumers::call(int session, JobId job, Work work) {
   SimDatabase& database = world_.databases.of(job);
   const auto generation = database.data.generation();
-  FakeJobDesk desk(database.data, &world_.scheduler, &database.faults, session);
-  auto reply = work(desk);
+  FakeClientStore client_store(database.data, &world_.scheduler, &database.faults, session);
+  auto reply = work(client_store);
   if (generation != database.data.generation()) reply = Error{ErrorCode::in_doubt, "of another server", ""};
   return reply;
 }
@@ -101,8 +101,8 @@ void Consumers::extend(int session, SimNode& node, const ClaimedJob& claimed) {
   const Lease lease{claimed.job.job_id, claimed.token};
   const auto type = std::ranges::find(types_, claimed.job.type_id, &BizType::type_id);
   const Duration ttr = (*type)->ttr;
-  const auto replies = call(session, lease.job_id, [&](FakeJobDesk& desk) {
-    return desk.extend(std::vector<Extension>{{lease, ttr}});
+  const auto replies = call(session, lease.job_id, [&](FakeClientStore& client_store) {
+    return client_store.extend(std::vector<Extension>{{lease, ttr}});
   });
   if (replies && replies->front().kind == LeaseReply::applied && (*type)->max_running)
     node.extend_lease(replies->front().type_id, lease, ttr);
@@ -117,8 +117,8 @@ void Consumers::settle(int session, SimNode& node, const ClaimedJob& claimed, co
     request.delay = outcome.retry_after.value_or(up_to(1s));
   }
   for (int i = 0; i < 5; ++i) {
-    const auto replies = call(session, job.job_id, [&](FakeJobDesk& desk) {
-      return desk.finish_leased({&request, 1}, node.name());
+    const auto replies = call(session, job.job_id, [&](FakeClientStore& client_store) {
+      return client_store.finish_leased({&request, 1}, node.name());
     });
     if (!replies || replies->front().kind == LeaseReply::busy) {
       world_.scheduler.sleep(up_to(500ms));

@@ -28,17 +28,17 @@ void Faults::travel(Duration typical) {
   scheduler_.sleep(time);
 }
 
-FaultPoint::Fate Faults::before(const FakeCall& call) {
+FaultPoint::Effect Faults::before(const FakeCall& call) {
   travel(Duration(100));
   if (call.verb == "scan" && scheduler_.now() < scans_held_until_) scheduler_.wait_until(scans_held_until_);
   if (is_down()) {
     hang(down_until_);
-    return Fate::unavailable;
+    return Effect::unavailable;
   }
-  if (happens(rates.unavailable)) return tell(call, "unavailable"), Fate::unavailable;
-  if (happens(rates.conflict)) return tell(call, "conflict"), Fate::conflict;
-  if (call.is_write && happens(rates.late)) return tell(call, "late"), Fate::late;
-  return Fate::happens;
+  if (happens(rates.unavailable)) return tell(call, "unavailable"), Effect::unavailable;
+  if (happens(rates.conflict)) return tell(call, "conflict"), Effect::conflict;
+  if (call.is_write && happens(rates.late)) return tell(call, "late"), Effect::late;
+  return Effect::happens;
 }
 
 void Faults::working(const FakeCall&) { travel(Duration(100)); }

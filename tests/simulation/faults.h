@@ -38,7 +38,7 @@ class Faults final : public FaultPoint {
   // The change under way is the late effect of a call whose caller has given up.
   bool is_late() const { return is_late_; }
 
-  Fate before(const FakeCall& call) override;
+  Effect before(const FakeCall& call) override;
   void working(const FakeCall& call) override;
   bool after(const FakeCall& call) override;
   void keep(std::function<void()> effect) override;

@@ -63,12 +63,12 @@ class Wire final : public FaultPoint {
   // What is asked meanwhile happens at once: outside any fiber.
   void set_direct(bool is_direct) { is_direct_ = is_direct; }
 
-  Fate before(const FakeCall& call) override {
-    if (is_direct_) return Fate::happens;
-    const Fate fate = faults_.before(call);
-    if (!is_cut()) return fate;
+  Effect before(const FakeCall& call) override {
+    if (is_direct_) return Effect::happens;
+    const Effect effect = faults_.before(call);
+    if (!is_cut()) return effect;
     faults_.hang(cut_until_);
-    return Fate::unavailable;
+    return Effect::unavailable;
   }
   void working(const FakeCall& call) override {
     if (!is_direct_) faults_.working(call);

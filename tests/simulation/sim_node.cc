@@ -85,7 +85,7 @@ struct SimNode::Cluster {
                for (const Part& part : node.parts_) part.engine->trust_until(until);
              },
              [this] { return owner.applied(); },
-             [&node](bool is_alone) { node.parts_.front().engine->set_alone(is_alone); }}),
+             [&node](bool is_sole_member) { node.parts_.front().engine->set_sole_member(is_sole_member); }}),
         owner(config, owner_store, view, node,
               {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.take_shards(mine, map); },
                [this] { heartbeat.note_applied(); }, [this] { heartbeat.request(); }}) {}

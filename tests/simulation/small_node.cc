@@ -20,10 +20,10 @@ SmallGround::SmallGround(const SmallWorldBugs& planted)
   database.on_change = [this](const FakeDatabase::Change& change) { check(change); };
 }
 
-FaultPoint::Fate SmallGround::before(const FakeCall& call) {
-  if (!call.is_write || next_write != NextWrite::arrives_later) return Fate::happens;
+FaultPoint::Effect SmallGround::before(const FakeCall& call) {
+  if (!call.is_write || next_write != NextWrite::arrives_later) return Effect::happens;
   next_write = NextWrite::happens;
-  return Fate::late;
+  return Effect::late;
 }
 
 bool SmallGround::after(const FakeCall& call) {

@@ -35,7 +35,7 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
 
   MonoTime now() const override { return time; }
 
-  Fate before(const FakeCall& call) override;
+  Effect before(const FakeCall& call) override;
   void working(const FakeCall&) override {}
   bool after(const FakeCall& call) override;
   void keep(std::function<void()> effect) override { on_their_way.push_back(std::move(effect)); }

@@ -147,8 +147,8 @@ void SmallWorld::list_steps(const Use& use) {
       if (!node->is_ready(i)) continue;
       is_anything_ready = true;
       const std::string name = node->name_of(i) + " steps";
-      const auto with = [this, &at = *node, i](NextWrite fate) {
-        return [this, &at, i, fate] { return step_with(fate, at, i); };
+      const auto with = [this, &at = *node, i](NextWrite effect) {
+        return [this, &at, i, effect] { return step_with(effect, at, i); };
       };
       use(name, with(NextWrite::happens));
       if (!node->writes(i)) continue;
@@ -214,8 +214,8 @@ void SmallWorld::list_sql(const Use& use) {
   trouble(use, "a sweep passes", left_.sweeps, [this] { return pass(12s), true; });
 }
 
-bool SmallWorld::step_with(NextWrite fate, SmallNode& node, std::size_t stage) {
-  ground_.next_write = fate;
+bool SmallWorld::step_with(NextWrite effect, SmallNode& node, std::size_t stage) {
+  ground_.next_write = effect;
   node.step(stage);
   // What was not written cannot be lost.
   return std::exchange(ground_.next_write, NextWrite::happens) == NextWrite::happens;

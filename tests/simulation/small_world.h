@@ -90,7 +90,7 @@ class SmallWorld {
   void trouble(const Use& use, const std::string& name, int& left, const Act& act);
 
   bool are_jobs_over() const;
-  bool step_with(SmallGround::NextWrite fate, SmallNode& node, std::size_t stage);
+  bool step_with(SmallGround::NextWrite effect, SmallNode& node, std::size_t stage);
   void advance();
   void pass(Duration time);
   bool step_all();

@@ -17,10 +17,10 @@ std::optional<ErrorCode> FakeBackend::failure() const {
   return here == fails_at.end() ? fails : here->second;
 }
 
-FaultPoint::Fate FakeBackend::before(const FakeCall& call) {
+FaultPoint::Effect FakeBackend::before(const FakeCall& call) {
   verbs.emplace_back(call.verb);
-  if (failure() == ErrorCode::unavailable) return Fate::unavailable;
-  return failure() == ErrorCode::conflict ? Fate::conflict : Fate::happens;
+  if (failure() == ErrorCode::unavailable) return Effect::unavailable;
+  return failure() == ErrorCode::conflict ? Effect::conflict : Effect::happens;
 }
 
 bool FakeBackend::after(const FakeCall&) { return failure() != ErrorCode::in_doubt; }
@@ -53,10 +53,10 @@ void FakeBackend::finish(JobId job, FinishRequest::Kind kind, const std::string&
 
 void FakeBackend::with(DatabaseId database_id, const std::function<void(Stores&)>& work) {
   FakeDatabase& there = database_at(database_id);
-  FakeJobDesk desk(there, nullptr, this);
+  FakeClientStore client_store(there, nullptr, this);
   FakeReportStore reports(there, nullptr, this);
   FakeTypeStore types(there, nullptr, this);
-  Stores stores{database_id, desk, reports, types};
+  Stores stores{database_id, client_store, reports, types};
   const DatabaseId before = std::exchange(asked_, database_id);
   work(stores);
   asked_ = before;
@@ -85,29 +85,29 @@ bool FakeBackend::post_bulk(std::function<void(BulkAccess&)> work) {
 
 template <class Reply>
 bool FakeBackend::ask(Shard shard, const std::function<void(Result<Reply>)>& done,
-                      const std::function<Result<Reply>(JobDesk&)>& verb) {
+                      const std::function<Result<Reply>(ClientStore&)>& verb) {
   const DatabaseId database_id = database_of(shard);
   if (is_full || full_at.contains(database_id)) return false;
   if (const auto why = unavailable_reason(database_id)) return done(*why), true;
   if (before_work) before_work();
   Result<Reply> reply = Error{ErrorCode::unavailable, "was not asked", ""};
-  with(database_id, [&](Stores& stores) { reply = verb(stores.desk); });
+  with(database_id, [&](Stores& stores) { reply = verb(stores.client_store); });
   done(std::move(reply));
   return true;
 }
 
 bool FakeBackend::create(NewJob job, std::function<void(Result<CreateReply>)> done) {
   const Shard shard = shard_of(job.biz_id, shards());
-  return ask<CreateReply>(shard, done, [&](JobDesk& desk) -> Result<CreateReply> {
-    auto replies = desk.create({&job, 1}, CreateMode::each_by_itself);
+  return ask<CreateReply>(shard, done, [&](ClientStore& client_store) -> Result<CreateReply> {
+    auto replies = client_store.create({&job, 1}, CreateMode::each_by_itself);
     if (!replies) return replies.error();
     return std::move(replies->front());
   });
 }
 
 bool FakeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> done) {
-  return ask<CancelReply>(shard_of(job), done, [&](JobDesk& desk) -> Result<CancelReply> {
-    auto replies = desk.cancel({&job, 1}, LockWait::none);
+  return ask<CancelReply>(shard_of(job), done, [&](ClientStore& client_store) -> Result<CancelReply> {
+    auto replies = client_store.cancel({&job, 1}, LockWait::none);
     if (!replies) return replies.error();
     return std::move(replies->front());
   });
@@ -115,36 +115,36 @@ bool FakeBackend::cancel(JobId job, std::function<void(Result<CancelReply>)> don
 
 bool FakeBackend::cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) {
   const Shard shard = shard_of(key.biz_id, shards());
-  return ask<KeyCancelReply>(shard, done, [&](JobDesk& desk) -> Result<KeyCancelReply> {
+  return ask<KeyCancelReply>(shard, done, [&](ClientStore& client_store) -> Result<KeyCancelReply> {
     ChangeBatch batch;
     batch.key_cancels.push_back(key);
-    auto reply = desk.change_together(batch);
+    auto reply = client_store.change_together(batch);
     if (!reply) return reply.error();
     return std::move(reply->key_cancels.front());
   });
 }
 
 bool FakeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
-  return ask<ChangeReply>(shard_of(job), done, [&](JobDesk& desk) -> Result<ChangeReply> {
-    auto replies = desk.retry_each({&job, 1});
+  return ask<ChangeReply>(shard_of(job), done, [&](ClientStore& client_store) -> Result<ChangeReply> {
+    auto replies = client_store.retry_each({&job, 1});
     if (!replies) return replies.error();
     return std::move(replies->front());
   });
 }
 
 bool FakeBackend::change(PendingChange change, std::function<void(Result<ChangeReply>)> done) {
-  return ask<ChangeReply>(shard_of(change.job), done, [&](JobDesk& desk) -> Result<ChangeReply> {
+  return ask<ChangeReply>(shard_of(change.job), done, [&](ClientStore& client_store) -> Result<ChangeReply> {
     ChangeBatch batch;
     batch.changes.push_back(change);
-    auto reply = desk.change_together(batch);
+    auto reply = client_store.change_together(batch);
     if (!reply) return reply.error();
     return std::move(reply->changes.front());
   });
 }
 
 bool FakeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
-  return ask<std::optional<Job>>(shard_of(job), done, [&](JobDesk& desk) -> Result<std::optional<Job>> {
-    auto jobs = desk.find({&job, 1});
+  return ask<std::optional<Job>>(shard_of(job), done, [&](ClientStore& client_store) -> Result<std::optional<Job>> {
+    auto jobs = client_store.find({&job, 1});
     if (!jobs) return jobs.error();
     return std::move(jobs->front());
   });
@@ -152,8 +152,8 @@ bool FakeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)>
 
 bool FakeBackend::list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) {
   const Shard shard = shard_of(query.biz_id, shards());
-  return ask<KeyList>(shard, done, [&](JobDesk& desk) -> Result<KeyList> {
-    auto lists = desk.list_keys({&query, 1});
+  return ask<KeyList>(shard, done, [&](ClientStore& client_store) -> Result<KeyList> {
+    auto lists = client_store.list_keys({&query, 1});
     if (!lists) return lists.error();
     return std::move(lists->front());
   });
@@ -187,14 +187,14 @@ Result<std::vector<LeaseResult>> unless_all_locked(Result<std::vector<LeaseResul
 bool FakeBackend::finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                                 std::function<void(Result<std::vector<LeaseResult>>)> done) {
   return post(database_id, [this, outcomes = std::move(outcomes), done = std::move(done)](Stores& stores) {
-    done(unless_all_locked(stores.desk.finish_leased(outcomes, node_name())));
+    done(unless_all_locked(stores.client_store.finish_leased(outcomes, node_name())));
   });
 }
 
 bool FakeBackend::extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                                 std::function<void(Result<std::vector<LeaseResult>>)> done) {
   return post(database_id, [extensions = std::move(extensions), done = std::move(done)](Stores& stores) {
-    done(unless_all_locked(stores.desk.extend(extensions)));
+    done(unless_all_locked(stores.client_store.extend(extensions)));
   });
 }
 

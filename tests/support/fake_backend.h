@@ -152,7 +152,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::string shard_owner(Shard) const override { return node_name(); }
 
  private:
-  Fate before(const FakeCall& call) override;
+  Effect before(const FakeCall& call) override;
   void working(const FakeCall&) override {}
   bool after(const FakeCall&) override;
   std::optional<ErrorCode> failure() const;
@@ -160,7 +160,7 @@ class FakeBackend final : public Backend, private FaultPoint {
 
   template <class Reply>
   bool ask(Shard shard, const std::function<void(Result<Reply>)>& done,
-           const std::function<Result<Reply>(JobDesk&)>& verb);
+           const std::function<Result<Reply>(ClientStore&)>& verb);
   // Runs `work` with the stores of one database, failing as it is told to.
   void with(DatabaseId database_id, const std::function<void(Stores&)>& work);
 

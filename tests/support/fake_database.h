@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 #include "ports/job_store.h"
 #include "ports/report_store.h"
 #include "ports/type_store.h"
@@ -162,7 +162,7 @@ class FakeDatabase {
   std::uint64_t generation() const { return generation_; }  // grows with both: calls that began before have no effect
   // Crash and recovery: no sessions, no claims since the last change that waited for the disk. Returns their jobs.
   std::vector<JobId> crash(WallTime now);
-  // JobDesk
+  // ClientStore
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
   Result<std::vector<CancelReply>> cancel(const std::vector<JobId>& jobs, WallTime now);
   Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type, WallTime now);
@@ -177,7 +177,7 @@ class FakeDatabase {
   Result<std::vector<LeaseResult>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
                                                  WallTime now);
   Result<std::vector<LeaseResult>> extend(const std::vector<Extension>& extensions, WallTime now);
-  int retry_many(const JobDesk::RetryMany& request, WallTime now);
+  int retry_many(const ClientStore::RetryMany& request, WallTime now);
   // ReportStore
   std::optional<Job> find(JobId job) const;
   std::vector<Job> list(const JobFilter& filter) const;

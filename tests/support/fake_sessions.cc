@@ -94,37 +94,37 @@ Result<int> FakeJobStore::drop_late(Lane lane, WallTime before, int limit, int p
                    [=, &db = database_](WallTime now) { return db.drop_late(lane, before, limit, passed, node, now); });
 }
 
-Result<std::vector<CreateReply>> FakeJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
+Result<std::vector<CreateReply>> FakeClientStore::create(std::span<const NewJob> jobs, CreateMode mode) {
   return call<std::vector<CreateReply>>(
       "create", true, [&db = database_, j = copied(jobs), mode](WallTime now) { return db.create(j, mode, now); });
 }
 
-Result<std::vector<CancelReply>> FakeJobDesk::cancel(std::span<const JobId> jobs, LockWait) {
+Result<std::vector<CancelReply>> FakeClientStore::cancel(std::span<const JobId> jobs, LockWait) {
   return call<std::vector<CancelReply>>(
       "cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
 }
 
-Result<CancelAllReply> FakeJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
+Result<CancelAllReply> FakeClientStore::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   return call<CancelAllReply>("cancel_all", true,
                               [=, &db = database_](WallTime now) { return db.cancel_all(biz_id, type, now); });
 }
 
-Result<ChangeBatchReply> FakeJobDesk::change_together(const ChangeBatch& batch) {
+Result<ChangeBatchReply> FakeClientStore::change_together(const ChangeBatch& batch) {
   return call<ChangeBatchReply>("change_together", true,
                                 [=, &db = database_](WallTime now) { return db.change_together(batch, now); });
 }
 
-Result<std::vector<std::optional<Job>>> FakeJobDesk::find(std::span<const JobId> jobs) {
+Result<std::vector<std::optional<Job>>> FakeClientStore::find(std::span<const JobId> jobs) {
   return call<std::vector<std::optional<Job>>>("find", false,
                                                [&db = database_, j = copied(jobs)](WallTime) { return db.find(j); });
 }
 
-Result<std::vector<KeyList>> FakeJobDesk::list_keys(std::span<const KeyQuery> queries) {
+Result<std::vector<KeyList>> FakeClientStore::list_keys(std::span<const KeyQuery> queries) {
   return call<std::vector<KeyList>>("list_keys", false,
                                     [&db = database_, q = copied(queries)](WallTime) { return db.list_keys(q); });
 }
 
-Result<std::vector<ChangeReply>> FakeJobDesk::retry_each(std::span<const JobId> jobs) {
+Result<std::vector<ChangeReply>> FakeClientStore::retry_each(std::span<const JobId> jobs) {
   return call<std::vector<ChangeReply>>(
       "retry", true, [&db = database_, ids = copied(jobs)](WallTime now) -> Result<std::vector<ChangeReply>> {
         std::vector<ChangeReply> replies;
@@ -137,23 +137,23 @@ Result<std::vector<ChangeReply>> FakeJobDesk::retry_each(std::span<const JobId> 
       });
 }
 
-Result<int> FakeJobDesk::retry_many(const RetryMany& request) {
+Result<int> FakeClientStore::retry_many(const RetryMany& request) {
   return call<int>("retry_many", true, [=, &db = database_](WallTime now) { return db.retry_many(request, now); });
 }
 
-Result<std::vector<std::optional<LeasedJob>>> FakeJobDesk::leased(std::span<const Lease> leases) {
+Result<std::vector<std::optional<LeasedJob>>> FakeClientStore::leased(std::span<const Lease> leases) {
   return call<std::vector<std::optional<LeasedJob>>>(
       "leased", false, [&db = database_, l = copied(leases)](WallTime now) { return db.leased(l, now); });
 }
 
-Result<std::vector<LeaseResult>> FakeJobDesk::finish_leased(std::span<const FinishRequest> requests,
-                                                            const std::string& node) {
+Result<std::vector<LeaseResult>> FakeClientStore::finish_leased(std::span<const FinishRequest> requests,
+                                                                const std::string& node) {
   return call<std::vector<LeaseResult>>(
       "finish_leased", true,
       [&db = database_, r = copied(requests), node](WallTime now) { return db.finish_leased(r, node, now); });
 }
 
-Result<std::vector<LeaseResult>> FakeJobDesk::extend(std::span<const Extension> extensions) {
+Result<std::vector<LeaseResult>> FakeClientStore::extend(std::span<const Extension> extensions) {
   return call<std::vector<LeaseResult>>(
       "extend", true, [&db = database_, e = copied(extensions)](WallTime now) { return db.extend(e, now); });
 }

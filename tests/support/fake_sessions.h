@@ -21,14 +21,14 @@ struct FakeCall {
 // instant), after. A call that was at work when a standby took over is lost. Thread: that of the sessions.
 class FaultPoint {
  public:
-  enum class Fate {
+  enum class Effect {
     happens,
     unavailable,  // does not happen
     conflict,     // does not happen: a deadlock or a lock time-out
     late,         // answered with in_doubt now, happens when the effect handed to keep() is called (writes only)
   };
   virtual ~FaultPoint() = default;
-  virtual Fate before(const FakeCall& call) = 0;
+  virtual Effect before(const FakeCall& call) = 0;
   virtual void working(const FakeCall& call) = 0;
   // False: it happened, the answer is lost.
   virtual bool after(const FakeCall& call) = 0;
@@ -64,13 +64,13 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   const FakeCall call{verb, is_write, session_};
   const Error lost{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, "the answer was lost", ""};
   switch (faults_->before(call)) {
-    case FaultPoint::Fate::happens:
+    case FaultPoint::Effect::happens:
       break;
-    case FaultPoint::Fate::unavailable:
+    case FaultPoint::Effect::unavailable:
       return Error{ErrorCode::unavailable, "the database is away", ""};
-    case FaultPoint::Fate::conflict:
+    case FaultPoint::Effect::conflict:
       return Error{ErrorCode::conflict, "a deadlock", ""};
-    case FaultPoint::Fate::late:
+    case FaultPoint::Effect::late:
       faults_->keep([effect, &database = database_, generation = database_.generation()]() mutable {
         if (generation == database.generation()) static_cast<void>(effect(database.now()));
       });
@@ -107,7 +107,7 @@ class FakeJobStore final : public JobStore, private FakeSession {
   Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
 };
 
-class FakeJobDesk final : public JobDesk, private FakeSession {
+class FakeClientStore final : public ClientStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;

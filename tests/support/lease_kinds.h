@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 
 namespace tocsin {
 

@@ -8,9 +8,9 @@ WITH t AS MATERIALIZED (
          {{insert_time}}, {{closed_types types = $14}}),
 ins AS (
   INSERT INTO tocsin.job_live AS j ({{new_job_columns}}, idempotency_key, body_hash)
-  SELECT {{new_job_values}}, k.key, tocsin.body_hash(k.time_asked, k.attribute, k.own_max_attempts)
+  SELECT {{new_job_values}}, k.key, tocsin.body_hash(k.requested_time, k.attribute, k.own_max_attempts)
   FROM t,
-       (SELECT {{new_job_arrays}}, unnest($10::text[]) AS key, unnest($11::text[]) AS time_asked,
+       (SELECT {{new_job_arrays}}, unnest($10::text[]) AS key, unnest($11::text[]) AS requested_time,
                unnest($12::integer[]) AS own_max_attempts) k
   WHERE k.type_id <> ALL (t.closed)
   ON CONFLICT DO NOTHING

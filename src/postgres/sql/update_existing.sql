@@ -5,7 +5,7 @@ WITH k AS MATERIALIZED (
   SELECT k.*, coalesce(k.given_at, clock_timestamp() + k.in_us * interval '1 microsecond') AS at
   FROM unnest($1::smallint[], $2::bigint[], $3::timestamptz[], $4::bigint[], $5::jsonb[], $6::smallint[], $7::text[],
               $8::integer[], $9::text[])
-         k (shard, job_id, given_at, in_us, attribute, max_attempts, time_asked, own_max_attempts, rule)),
+         k (shard, job_id, given_at, in_us, attribute, max_attempts, requested_time, own_max_attempts, rule)),
 c AS MATERIALIZED (
   SELECT k.*
   FROM k
@@ -25,7 +25,7 @@ SET action_time = c.at,
     attribute = c.attribute,
     attempts = 0,
     max_attempts = c.max_attempts,
-    body_hash = tocsin.body_hash(c.time_asked, c.attribute, c.own_max_attempts)
+    body_hash = tocsin.body_hash(c.requested_time, c.attribute, c.own_max_attempts)
 FROM c
 WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0
 RETURNING {{live_columns}}

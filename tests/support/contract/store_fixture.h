@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bulk/bulk_store.h"
+#include "ports/client_store.h"
 #include "ports/function_store.h"
-#include "ports/job_desk.h"
 #include "ports/job_store.h"
 #include "ports/member_store.h"
 #include "ports/permit_store.h"
@@ -39,8 +39,8 @@ class StoreFixture {
   virtual ~StoreFixture() = default;
   virtual JobStore& store() = 0;
   virtual JobStore& other_store() = 0;
-  virtual JobDesk& desk() = 0;
-  virtual JobDesk& other_desk() = 0;
+  virtual ClientStore& client_store() = 0;
+  virtual ClientStore& other_client_store() = 0;
   virtual ReportStore& reports() = 0;
   virtual TypeStore& types() = 0;
   virtual BulkStore& bulks() = 0;
@@ -145,7 +145,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   ChangeReply change(const PendingChange& change) {
     ChangeBatch batch;
     batch.changes = {change};
-    return must(db->desk().change_together(batch)).changes.front();
+    return must(db->client_store().change_together(batch)).changes.front();
   }
 
   std::int64_t last_seed_ = 0;

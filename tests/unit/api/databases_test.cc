@@ -266,7 +266,7 @@ INSTANTIATE_TEST_SUITE_P(When, MovingKeys, testing::Values("asked", "posted", "w
 
 TEST_P(MovingKeys, AreNotAnsweredAsKeysWithoutAJob) {
   const std::string when = GetParam(), key = key_at(1), body = R"({"biz_id":")" + key + "\"}";
-  std::vector<std::string> keys(JobDesk::kMostOfOneKeyTogether + 1, key);
+  std::vector<std::string> keys(ClientStore::kMostOfOneKeyTogether + 1, key);
   ASSERT_EQ(post("/v1/jobs/batch", batch_of(keys)).status, 201);
   const Shard shard = shard_of(key, kDefaultShards);
   if (when == "waiting") backend.database_at(1).frozen.insert(shard);
@@ -370,7 +370,7 @@ TEST_F(DatabasesApi, JobsThatStayInAnOutboxAreNotUnknown) {
 
 TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledHasMoreLeft) {
   const std::string key = key_at(1), held = make_job(key);
-  const std::vector<std::string> keys(JobDesk::kMostOfOneKeyTogether, key);
+  const std::vector<std::string> keys(ClientStore::kMostOfOneKeyTogether, key);
   ASSERT_EQ(post("/v1/jobs/batch", batch_of(keys)).status, 201);
   backend.database_at(1).lock(std::stoll(held));
   backend.before_work = [&] {

@@ -224,6 +224,13 @@ INSTANTIATE_TEST_SUITE_P(
         Smuggled{"UnknownExpectation", post("Expect: tea\r\n"), 417}),
     [](const auto& test) { return test.param.name; });
 
+// The beginning of a ClientHello, which holds no line end.
+TEST_F(HttpServerTest, AnswersAClientThatSpeaksTlsInPlainText) {
+  start();
+  EXPECT_EQ(once(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11)), std::pair(400, true));
+  EXPECT_EQ(once("GET /x HTTP/1.1\r\nHost: x\r\n\r\n").first, 200) << "it serves on";
+}
+
 // ---- limits
 
 TEST_F(HttpServerTest, RefusesLargeHeaders) {

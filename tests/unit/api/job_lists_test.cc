@@ -18,7 +18,7 @@ TEST_F(JobLists, ACursorBelongsToItsFilters) {
 TEST_F(JobLists, AListOfOneTypeContinuesBehindManyJobsOfAnother) {
   backend.add_type("other");
   const std::string old = make_job("key");
-  for (int i = 0; i < JobDesk::kMostReadOfKey; ++i)
+  for (int i = 0; i < ClientStore::kMostReadOfKey; ++i)
     ASSERT_EQ(post("/v1/jobs", R"({"biz_type":"other","biz_id":"key","delay_ms":60000})").status, 201);
   const std::string list = "/v1/jobs?biz_id=key&biz_type=order.unpaid";
   const Answer first = get(list);

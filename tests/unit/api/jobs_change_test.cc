@@ -303,9 +303,9 @@ TEST_F(RequestPaths, AKeyWithoutJobsIsAnsweredAsSuch) {
 }
 
 TEST_F(RequestPaths, AKeyOfManyJobsIsCancelled) {
-  for (std::size_t i = 0; i <= JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
+  for (std::size_t i = 0; i <= ClientStore::kMostOfOneKeyTogether; ++i) make_job("many");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
-  EXPECT_EQ(answer.body.at("cancelled").size(), JobDesk::kMostOfOneKeyTogether + 1);
+  EXPECT_EQ(answer.body.at("cancelled").size(), ClientStore::kMostOfOneKeyTogether + 1);
   EXPECT_EQ(backend.posted_waiting, 0) << "no job of it was locked";
   EXPECT_FALSE(answer.body.contains("more"));
   EXPECT_FALSE(answer.body.contains("more_finished"));
@@ -314,12 +314,12 @@ TEST_F(RequestPaths, AKeyOfManyJobsIsCancelled) {
 TEST_F(RequestPaths, OnlyLockedJobsOfALargeKeyWait) {
   const std::string held = make_job("many");
   for (const bool is_waiting_full : {false, true}) {
-    for (std::size_t i = 0; i < JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
+    for (std::size_t i = 0; i < ClientStore::kMostOfOneKeyTogether; ++i) make_job("many");
     backend.database.lock(std::stoll(held));
     backend.are_many_waiting = is_waiting_full;
     const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
     ASSERT_EQ(answer.status, 200) << answer.text;
-    EXPECT_EQ(answer.body.at("cancelled").size(), JobDesk::kMostOfOneKeyTogether);
+    EXPECT_EQ(answer.body.at("cancelled").size(), ClientStore::kMostOfOneKeyTogether);
     EXPECT_EQ(answer.body.at("locked"), Json::array({held}));
     EXPECT_EQ(backend.posted_waiting, 1);
   }
@@ -330,8 +330,8 @@ TEST_F(RequestPaths, AKeyOfManyJobsReportsUnnamedEndedJobs) {
   backend.add_type("rare");
   const Answer rare = post("/v1/jobs", R"({"biz_type":"rare","biz_id":"many","delay_ms":60000})");
   post("/v1/jobs/" + rare.body.at("job_id").get<std::string>() + "/cancel");
-  for (std::size_t i = 0; i < JobDesk::kMostNamed; ++i) post("/v1/jobs/" + make_job("many") + "/cancel");
-  for (std::size_t i = 0; i <= JobDesk::kMostOfOneKeyTogether; ++i) make_job("many");
+  for (std::size_t i = 0; i < ClientStore::kMostNamed; ++i) post("/v1/jobs/" + make_job("many") + "/cancel");
+  for (std::size_t i = 0; i <= ClientStore::kMostOfOneKeyTogether; ++i) make_job("many");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many","biz_type":"rare"})");
   for (const char* list : {"cancelled", "running", "finished", "not_found"})
     EXPECT_EQ(answer.body.at(list), Json::array()) << list;
@@ -340,13 +340,13 @@ TEST_F(RequestPaths, AKeyOfManyJobsReportsUnnamedEndedJobs) {
 
 TEST_F(RequestPaths, AKeyOfTooManyJobsIsCancelledInSteps) {
   std::string jobs;
-  for (std::size_t i = 0; i < JobDesk::kMostOfOneKey; ++i)
+  for (std::size_t i = 0; i < ClientStore::kMostOfOneKey; ++i)
     jobs += R"({"biz_type":"order.unpaid","biz_id":"many","delay_ms":60000},)";
   jobs.pop_back();
   ASSERT_EQ(post("/v1/jobs/batch", R"({"jobs":[)" + jobs + "]}").status, 201);
   const std::string last = make_job("many");
   const Answer first = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
-  EXPECT_EQ(first.body.at("cancelled").size(), JobDesk::kMostOfOneKey);
+  EXPECT_EQ(first.body.at("cancelled").size(), ClientStore::kMostOfOneKey);
   EXPECT_EQ(first.body.value("more", false), true);
   const Answer second = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
   EXPECT_EQ(second.body.at("cancelled"), Json::array({last}));
@@ -354,9 +354,9 @@ TEST_F(RequestPaths, AKeyOfTooManyJobsIsCancelledInSteps) {
 }
 
 TEST_F(RequestPaths, EndedJobsOfALargeKeyAreNamedInPart) {
-  for (std::size_t i = 0; i <= JobDesk::kMostNamed; ++i) post("/v1/jobs/" + make_job("past") + "/cancel");
+  for (std::size_t i = 0; i <= ClientStore::kMostNamed; ++i) post("/v1/jobs/" + make_job("past") + "/cancel");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"past"})");
-  EXPECT_EQ(answer.body.at("finished").size(), JobDesk::kMostNamed);
+  EXPECT_EQ(answer.body.at("finished").size(), ClientStore::kMostNamed);
   EXPECT_EQ(answer.body.at("more_finished"), true);
 }
 

@@ -100,7 +100,7 @@ TEST_F(ReportsApi, ASoleDatabaseGivesPercentilesOfDaysOfZonesItself) {
   backend.database.report_rows[Report::day] = {
       R"({"slot":"2026-03-02T00:00:00.000000Z","biz_type":"a","created":1,"p50_ms":1.5,"p99_ms":9.5,"max_ms":10.0})"};
   const Answer answer = get("/v1/reports/day?tz=Europe/Berlin");
-  EXPECT_TRUE(backend.database.reports_asked.back().is_alone);
+  EXPECT_TRUE(backend.database.reports_asked.back().is_only_database);
   EXPECT_EQ(answer.body["items"][0]["p99_ms"], 9.5) << answer.text;
   EXPECT_EQ(answer.body["totals"]["p99_ms"], nullptr) << "percentiles are not added up";
 }
@@ -276,7 +276,7 @@ TEST_F(ReportsOfTwo, ATargetIsJudgedByTheSumOfAllDatabases) {
 
 TEST_F(ReportsOfTwo, HistogramsAreReadWhenRowsAreMerged) {
   get("/v1/reports/day?tz=Europe/Berlin");
-  EXPECT_FALSE(backend.database.reports_asked.back().is_alone);
+  EXPECT_FALSE(backend.database.reports_asked.back().is_only_database);
 }
 
 TEST_F(ReportsApi, ATimedOutReportSuggestsASmallerOne) {

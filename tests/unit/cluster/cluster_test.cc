@@ -32,10 +32,10 @@ class Switch final : public FaultPoint {
  public:
   bool is_down = false;
   bool fails_once = false;  // then it is up again
-  Fate before(const FakeCall&) override {
-    const Fate fate = is_down ? Fate::unavailable : Fate::happens;
+  Effect before(const FakeCall&) override {
+    const Effect effect = is_down ? Effect::unavailable : Effect::happens;
     if (std::exchange(fails_once, false)) is_down = false;
-    return fate;
+    return effect;
   }
   void working(const FakeCall&) override {}
   bool after(const FakeCall&) override { return true; }
@@ -50,7 +50,7 @@ struct TestNode final : Waker {
         store(database, &clock, &line),
         heartbeat(config, store, view, events,
                   {[this](MonoTime now) { return scanned(now); }, [this](MonoTime until) { lease_valid_until = until; },
-                   [this] { return owner.applied(); }, [this](bool alone) { is_alone = alone; }}),
+                   [this] { return owner.applied(); }, [this](bool is_sole) { is_sole_member = is_sole; }}),
         owner(config, store, view, events,
               {[this](const std::vector<Shard>& shards, const ShardMap& map) {
                  owned = shards, database_ids = map.database_ids;
@@ -83,7 +83,7 @@ struct TestNode final : Waker {
   Quiet events;
   Heartbeat heartbeat;
   ShardOwner owner;
-  bool is_woken = false, is_alone = false, is_owner_stalled = false;
+  bool is_woken = false, is_sole_member = false, is_owner_stalled = false;
   std::vector<Shard> owned;
   std::vector<DatabaseId> database_ids;
   MonoTime lease_valid_until{};
@@ -144,7 +144,7 @@ TEST_F(Cluster, ASoleMemberSendsHalfTheHeartbeats) {
   };
   add(1).step(clock.time);
   EXPECT_EQ(beats_in_ten_seconds(), 5);
-  EXPECT_TRUE(node(1).is_alone);
+  EXPECT_TRUE(node(1).is_sole_member);
   EXPECT_GT(node(1).lease_valid_until, clock.time);
   std::vector<DatabaseId> database_ids(kShards, 0);
   database_ids[7] = 3;
@@ -158,7 +158,7 @@ TEST_F(Cluster, ASoleMemberSendsHalfTheHeartbeats) {
   pass(8s);
   EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}}));
   EXPECT_EQ(beats_in_ten_seconds(), 10);
-  EXPECT_FALSE(node(1).is_alone);
+  EXPECT_FALSE(node(1).is_sole_member);
   kill(2);
   pass(3s);
   EXPECT_EQ(beats_in_ten_seconds(), 5) << "the row of the dead one is still there";

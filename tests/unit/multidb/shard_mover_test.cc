@@ -14,7 +14,7 @@ class Stall final : public FaultPoint {
  public:
   std::function<void()> stalls;
 
-  Fate before(const FakeCall&) override { return Fate::happens; }
+  Effect before(const FakeCall&) override { return Effect::happens; }
   void working(const FakeCall&) override {}
   bool after(const FakeCall& call) override {
     if (call.verb == "move_take")

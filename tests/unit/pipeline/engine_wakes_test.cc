@@ -118,10 +118,10 @@ TEST_F(EngineWakes, AClockSetForwardWakesTheTimekeeper) {
 }
 
 TEST_F(EngineWakes, AJoiningNodeOrLostNotificationsStartAScan) {
-  engine.set_alone(true);
+  engine.set_sole_member(true);
   engine.set_listening(true);
   EXPECT_EQ(take_wakes(), none);
-  engine.set_alone(false);
+  engine.set_sole_member(false);
   EXPECT_EQ(take_wakes()[kScanner], 1);
   engine.set_listening(false);
   EXPECT_EQ(take_wakes()[kScanner], 1);

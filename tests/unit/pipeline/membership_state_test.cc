@@ -43,18 +43,18 @@ TEST(MembershipState, AnEngineThatNeverStopsStillReportsTheLostLease) {
 
 TEST(MembershipState, ANewMemberIsNeitherSoleNorListening) {
   MembershipState state(true);
-  EXPECT_FALSE(state.is_alone());
+  EXPECT_FALSE(state.is_sole_member());
   EXPECT_FALSE(state.is_listening());
   EXPECT_FALSE(state.is_draining());
 }
 
 TEST(MembershipState, ASetterReturnsThePreviousValue) {
   MembershipState state(true);
-  EXPECT_FALSE(state.set_alone(true));
-  EXPECT_TRUE(state.set_alone(false));
+  EXPECT_FALSE(state.set_sole_member(true));
+  EXPECT_TRUE(state.set_sole_member(false));
   EXPECT_FALSE(state.set_listening(true));
   EXPECT_TRUE(state.is_listening());
-  EXPECT_FALSE(state.is_alone());
+  EXPECT_FALSE(state.is_sole_member());
   state.begin_drain();
   EXPECT_TRUE(state.is_draining());
 }

@@ -35,9 +35,9 @@ class PermitsTest : public ::testing::Test {
     }
     MonoTime now() const override { return test.now; }
     bool is_hit(const FakeCall& call) const { return faulty_verb.empty() || call.verb == faulty_verb; }
-    Fate before(const FakeCall& call) override {
-      if (!is_hit(call)) return Fate::happens;
-      return is_cut_off ? Fate::unavailable : is_late ? Fate::late : Fate::happens;
+    Effect before(const FakeCall& call) override {
+      if (!is_hit(call)) return Effect::happens;
+      return is_cut_off ? Effect::unavailable : is_late ? Effect::late : Effect::happens;
     }
     void working(const FakeCall&) override {}
     bool after(const FakeCall& call) override { return !loses_answers || !is_hit(call); }

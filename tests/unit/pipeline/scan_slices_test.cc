@@ -259,7 +259,7 @@ TEST_F(ScannerLookahead, IsUnknownAfterAFailedScan) {
 }
 
 TEST_F(ScannerLookahead, BoundsTheIdleInterval) {
-  shared().membership.set_alone(true);
+  shared().membership.set_sole_member(true);
   shared().membership.set_listening(true);
   for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
   reach();
@@ -315,7 +315,7 @@ TEST_F(ScannerTest, AnIdleSoleMemberThatListensScansHalfAsOften) {
     return now - last - round_trip;
   };
   EXPECT_EQ(next_scan_comes_after(), 1s);
-  shared().membership.set_alone(true);
+  shared().membership.set_sole_member(true);
   EXPECT_EQ(next_scan_comes_after(), 1s) << "it may miss a notification";
   shared().membership.set_listening(true);
   EXPECT_EQ(next_scan_comes_after(), 2s);
@@ -326,7 +326,7 @@ TEST_F(ScannerTest, AnIdleSoleMemberThatListensScansHalfAsOften) {
   shared().known.remove(job);
   EXPECT_EQ(found(), std::vector<JobId>{job});
   EXPECT_EQ(next_scan_comes_after(), 2s);
-  shared().membership.set_alone(false);
+  shared().membership.set_sole_member(false);
   EXPECT_EQ(next_scan_comes_after(), 1s);
 }
 

@@ -27,7 +27,7 @@ TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
   std::latch first_flush_begun(1), rest_pushed(1), all_flushed(61);
   Batches batches;
   const ManualClock still;  // the first flush is never so slow that the second writer helps
-  Coalescer<int> coalescer({}, 1, still, 100, 50, [&](PgJobDesk&, std::vector<int> batch) {
+  Coalescer<int> coalescer({}, 1, still, 100, 50, [&](PgClientStore&, std::vector<int> batch) {
     const auto n = static_cast<std::ptrdiff_t>(batch.size());
     batches.push_back(std::move(batch));
     if (batches.size() == 1) {
@@ -51,7 +51,7 @@ TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
 TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
   std::latch first_flush_begun(1), second_flush_begun(1);
   std::atomic<int> flushes = 0;
-  Coalescer<int> coalescer({}, 1, real_clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
+  Coalescer<int> coalescer({}, 1, real_clock, 1000, 500, [&](PgClientStore&, std::vector<int>) {
     if (flushes++ == 0) {
       first_flush_begun.count_down();
       second_flush_begun.wait();  // would wait for ever if the first were alone
@@ -68,7 +68,7 @@ TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
 TEST(Coalescer, ASecondWriterHelpsWhenTheFirstIsStuck) {
   std::latch first_flush_begun(1), second_flush_begun(1);
   std::atomic<int> flushes = 0;
-  Coalescer<int> coalescer({}, 1, real_clock, 1000, 500, [&](PgJobDesk&, std::vector<int>) {
+  Coalescer<int> coalescer({}, 1, real_clock, 1000, 500, [&](PgClientStore&, std::vector<int>) {
     if (flushes++ == 0) {
       first_flush_begun.count_down();
       second_flush_begun.wait();  // as behind a lock that somebody keeps
@@ -85,7 +85,7 @@ TEST(Coalescer, ASecondWriterHelpsWhenTheFirstIsStuck) {
 TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
   std::latch begun(1), release(1);
   std::atomic<int> flushed = 0;
-  Coalescer<int> coalescer({}, 1, real_clock, 2, 10, [&](PgJobDesk&, std::vector<int> batch) {
+  Coalescer<int> coalescer({}, 1, real_clock, 2, 10, [&](PgClientStore&, std::vector<int> batch) {
     if (flushed == 0) {
       begun.count_down();
       release.wait();
@@ -106,7 +106,7 @@ TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
 TEST(Coalescer, EndsOnlyAfterAllAcceptedItemsAreFlushed) {
   std::atomic<int> flushed = 0;
   Coalescer<int> coalescer({}, 1, real_clock, 10'000, 7,
-                           [&](PgJobDesk&, std::vector<int> batch) { flushed += static_cast<int>(batch.size()); });
+                           [&](PgClientStore&, std::vector<int> batch) { flushed += static_cast<int>(batch.size()); });
   int taken = 0;
   for (int i = 0; i < 5000; ++i) taken += coalescer.push(i);
   coalescer.stop();

@@ -60,7 +60,7 @@ class RequestBatches : public ::testing::Test {
 
   WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
   FakeDatabase database{[this] { return now_; }};
-  FakeJobDesk desk{database, nullptr, nullptr};
+  FakeClientStore client_store{database, nullptr, nullptr};
   TypeId type_id_ = 0;
   const Error unasked_{ErrorCode::unavailable, "not answered", ""};
 };
@@ -75,7 +75,7 @@ TEST_F(RequestBatches, EachVerbOfABatchGetsItsOwnAnswer) {
   items.push_back(cancel(a, cancelled));
   items.push_back(cancel_key("b", by_key));
   items.push_back(cancel(a, repeated));
-  EXPECT_TRUE(write_changes(desk, std::move(items), Try::first).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(items), Try::first).empty());
   ASSERT_TRUE(cancelled && repeated && by_key && hastened);
   EXPECT_EQ(cancelled->kind, CancelReply::Kind::cancelled);
   EXPECT_EQ(repeated->kind, CancelReply::Kind::finished);
@@ -94,13 +94,13 @@ TEST_F(RequestBatches, LockedRowsAreReturnedUnansweredUntilTheLastTry) {
   items.push_back(cancel(b, free));
   items.push_back(cancel_key("a", held_key));
   items.push_back(run(a, held_change));
-  auto locked = write_changes(desk, std::move(items), Try::first);
+  auto locked = write_changes(client_store, std::move(items), Try::first);
   ASSERT_EQ(locked.size(), 3u);
   ASSERT_TRUE(free) << "what is free is answered at once";
   EXPECT_FALSE(held || held_key || held_change);
-  locked = write_changes(desk, std::move(locked), Try::second);
+  locked = write_changes(client_store, std::move(locked), Try::second);
   ASSERT_EQ(locked.size(), 3u);
-  EXPECT_TRUE(write_changes(desk, std::move(locked), Try::last).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(locked), Try::last).empty());
   ASSERT_TRUE(held && held_key && held_change);
   EXPECT_EQ(held->kind, CancelReply::Kind::locked);
   EXPECT_EQ(held_key->locked, std::vector<JobId>{a});
@@ -120,19 +120,19 @@ TEST_F(RequestBatches, LeasesAreWrittenTogetherAndLockedOnesAreReturned) {
   items.push_back({OutcomesAsked{{done(leases[0]), done({a, leases[0].token + 1})}, to(first)}});
   items.push_back({ExtensionsAsked{{{leases[2], std::chrono::hours(1)}}, to(extended)}});
   items.push_back({OutcomesAsked{{done(leases[1]), done(leases[0])}, to(second)}, until});
-  auto locked = write_leases(desk, "n", std::move(items));
+  auto locked = write_leases(client_store, "n", std::move(items));
   ASSERT_TRUE(first && extended);
   EXPECT_EQ(kinds_of(*first), (std::vector{LeaseReply::applied, LeaseReply::stale}));
   EXPECT_EQ(extended->front().kind, LeaseReply::applied);
   EXPECT_FALSE(second);
   ASSERT_EQ(locked.size(), 1u);
   EXPECT_EQ(std::get<OutcomesAsked>(locked.front().what).request.size(), 1u) << "without the one that is told already";
-  locked = write_leases(desk, "n", std::move(locked));
+  locked = write_leases(client_store, "n", std::move(locked));
   ASSERT_EQ(locked.size(), 1u) << "tried again as often as it takes";
   EXPECT_EQ(locked.front().until, until);
   EXPECT_FALSE(second);
   database.unlock(b);
-  EXPECT_TRUE(write_leases(desk, "n", std::move(locked)).empty());
+  EXPECT_TRUE(write_leases(client_store, "n", std::move(locked)).empty());
   ASSERT_TRUE(second);
   EXPECT_EQ(kinds_of(*second), (std::vector{LeaseReply::applied, LeaseReply::stale})) << "of two acks one is told ok";
 }
@@ -147,7 +147,7 @@ TEST_F(RequestBatches, ALeaseThatStaysLockedIsBusyAndOtherResultsStand) {
   items.push_back(
       {ExtensionsAsked{{{leases[0], std::chrono::hours(1)}, {leases[1], std::chrono::hours(1)}}, to(reply)}});
   items.push_back({ExtensionsAsked{{{leases[1], std::chrono::hours(1)}}, to(alone)}});
-  auto locked = write_leases(desk, "n", std::move(items));
+  auto locked = write_leases(client_store, "n", std::move(items));
   ASSERT_EQ(locked.size(), 2u);
   for (LeaseItem& item : locked) refuse(item, {ErrorCode::conflict, "locked", ""});
   ASSERT_TRUE(reply);
@@ -165,7 +165,7 @@ TEST_F(RequestBatches, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
     std::vector<LeaseItem> items;
     items.push_back({OutcomesAsked{{{gone.job_id, gone.token, {}, {}, {}}},
                                    [&](Result<std::vector<LeaseResult>> r) { reply = std::move(r); }}});
-    EXPECT_TRUE(write_leases(desk, "n", std::move(items), may_have_moved).empty());
+    EXPECT_TRUE(write_leases(client_store, "n", std::move(items), may_have_moved).empty());
     return reply ? reply->front().kind : LeaseReply::in_doubt;
   };
   EXPECT_EQ(told(false), LeaseReply::stale);
@@ -176,7 +176,7 @@ TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   const JobId a = create("a"), b = create("b");
   const Lease of_a = lease({a}).front();
   const FinishRequest died{of_a.job_id, of_a.token, FinishRequest::Kind::dead, {}, "no"};
-  ASSERT_TRUE(desk.finish_leased({&died, 1}, "n"));
+  ASSERT_TRUE(client_store.finish_leased({&died, 1}, "n"));
   Result<ChangeReply> first = unasked_, second = unasked_, pending = unasked_;
   Result<CancelReply> cancelled = unasked_;
   std::vector<ChangeItem> items;
@@ -184,7 +184,7 @@ TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   items.push_back(cancel(b, cancelled));
   items.push_back(retry(a, second));
   items.push_back(retry(b, pending));
-  EXPECT_TRUE(write_changes(desk, std::move(items), Try::first).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(items), Try::first).empty());
   ASSERT_TRUE(first && second && pending && cancelled);
   EXPECT_EQ(first->kind, ChangeReply::Kind::changed);
   EXPECT_EQ(second->kind, ChangeReply::Kind::pending);
@@ -196,7 +196,7 @@ TEST_F(RequestBatches, ARetryOfALockedJobDelaysNoOtherAndIsReturned) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   for (const Lease& lease : lease({a, b})) {
     const FinishRequest died{lease.job_id, lease.token, FinishRequest::Kind::dead, {}, "no"};
-    ASSERT_TRUE(desk.finish_leased({&died, 1}, "n"));
+    ASSERT_TRUE(client_store.finish_leased({&died, 1}, "n"));
   }
   database.lock(a);
   Result<ChangeReply> held = unasked_, free = unasked_;
@@ -205,12 +205,12 @@ TEST_F(RequestBatches, ARetryOfALockedJobDelaysNoOtherAndIsReturned) {
   items.push_back(retry(a, held));
   items.push_back(retry(b, free));
   items.push_back(cancel(c, cancelled));
-  auto locked = write_changes(desk, std::move(items), Try::first);
+  auto locked = write_changes(client_store, std::move(items), Try::first);
   ASSERT_EQ(locked.size(), 1U);
   EXPECT_FALSE(held);
   ASSERT_TRUE(free && cancelled);
   EXPECT_EQ(free->kind, ChangeReply::Kind::changed);
-  EXPECT_TRUE(write_changes(desk, std::move(locked), Try::last).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(locked), Try::last).empty());
   ASSERT_TRUE(held);
   EXPECT_EQ(held->kind, ChangeReply::Kind::locked);
 }
@@ -225,7 +225,7 @@ TEST_F(RequestBatches, EachReadGetsItsOwnAnswer) {
   items.emplace_back(GetAsked{a, to(first)});
   items.emplace_back(GetAsked{make_job_id(4242, 1), to(none)});
   items.emplace_back(ListAsked{{"x", {}, {}, 10}, to(empty)});
-  answer_reads(desk, std::move(items));
+  answer_reads(client_store, std::move(items));
   ASSERT_TRUE(first && none && list && empty);
   ASSERT_TRUE(*first);
   EXPECT_EQ((*first)->job_id, a);
@@ -235,47 +235,53 @@ TEST_F(RequestBatches, EachReadGetsItsOwnAnswer) {
   EXPECT_TRUE(empty->jobs.empty());
 }
 
-// A desk on which the keys that begin with "held" are another transaction's.
-class HeldKeys final : public JobDesk {
+// A client_store on which the keys that begin with "held" are another transaction's.
+class HeldKeys final : public ClientStore {
  public:
-  explicit HeldKeys(JobDesk& desk) : desk_(desk) {}
+  explicit HeldKeys(ClientStore& client_store) : client_store_(client_store) {}
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override {
     ++calls;
     if (std::ranges::any_of(jobs, [](const NewJob& job) { return job.idempotency_key->starts_with("held"); }))
       return Error{ErrorCode::conflict, "lock timeout", ""};
-    return desk_.create(jobs, mode);
+    return client_store_.create(jobs, mode);
   }
   Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) override {
-    return desk_.cancel(jobs, wait);
+    return client_store_.cancel(jobs, wait);
   }
   Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) override {
-    return desk_.cancel_all(biz_id, type);
+    return client_store_.cancel_all(biz_id, type);
   }
-  Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override { return desk_.change_together(batch); }
-  Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override { return desk_.find(jobs); }
+  Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override {
+    return client_store_.change_together(batch);
+  }
+  Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override {
+    return client_store_.find(jobs);
+  }
   Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override {
-    return desk_.list_keys(queries);
+    return client_store_.list_keys(queries);
   }
-  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override { return desk_.retry_each(jobs); }
-  Result<int> retry_many(const RetryMany& request) override { return desk_.retry_many(request); }
+  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override {
+    return client_store_.retry_each(jobs);
+  }
+  Result<int> retry_many(const RetryMany& request) override { return client_store_.retry_many(request); }
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override {
-    return desk_.leased(leases);
+    return client_store_.leased(leases);
   }
   Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
                                                  const std::string& node) override {
-    return desk_.finish_leased(requests, node);
+    return client_store_.finish_leased(requests, node);
   }
   Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) override {
-    return desk_.extend(extensions);
+    return client_store_.extend(extensions);
   }
   int calls = 0;
 
  private:
-  JobDesk& desk_;
+  ClientStore& client_store_;
 };
 
 TEST_F(RequestBatches, ALockedKeyFailsNoOtherCreate) {
-  HeldKeys held_keys(desk);
+  HeldKeys held_keys(client_store);
   std::map<std::string, Result<CreateReply>> replies;
   std::vector<CreateItem> items;
   for (int i = 0; i < 32; ++i) {
@@ -304,7 +310,7 @@ TEST(LockedRowRetries, TriesUntilTheItemHasWaitedLongEnough) {
   std::promise<void> tried_twice, ended;
   int tries = 0;
   LockedRowRetries<Patient> lane({}, 1, hand, 10, std::chrono::seconds(3),
-                                 [&](PgJobDesk&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
+                                 [&](PgClientStore&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
                                    if (is_last) return ended.set_value(), std::vector<Patient>{};
                                    if (++tries == 2) tried_twice.set_value();
                                    return items;
@@ -319,7 +325,7 @@ TEST(LockedRowRetries, StopTriesAllItemsOnceMoreAndAcceptsNoMore) {
   ManualClock hand;
   int last = 0;
   LockedRowRetries<Patient> lane({}, 1, hand, 2, std::chrono::seconds(3),
-                                 [&](PgJobDesk&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
+                                 [&](PgClientStore&, std::vector<Patient> items, bool is_last) -> std::vector<Patient> {
                                    if (!is_last) return items;
                                    last += static_cast<int>(items.size());
                                    return {};

@@ -1,4 +1,4 @@
-#include "node/outage_watch.h"
+#include "maintenance/outage_watch.h"
 
 #include <spdlog/spdlog.h>
 

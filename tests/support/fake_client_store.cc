@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/assert.h"
-#include "core/time_asked.h"
+#include "core/requested_time.h"
 #include "support/fake_database.h"
 
 namespace tocsin {
@@ -21,7 +21,7 @@ WallTime instant(const When& when, WallTime now) {
 std::string normal(const std::string& json) { return json.empty() ? json : nlohmann::json::parse(json).dump(); }
 
 std::string body_of(const NewJob& job) {
-  const std::string body = time_asked(job.when) + '\n' + normal(job.attribute_json) + '\n';
+  const std::string body = requested_time(job.when) + '\n' + normal(job.attribute_json) + '\n';
   return job.has_own_max_attempts ? body + std::to_string(job.max_attempts) : body;
 }
 
@@ -130,7 +130,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
       roll_back(undo);
       return Error{ErrorCode::moved, "the shard of " + job.biz_id + " lives elsewhere", ""};
     }
-    const bool is_reached = mode != CreateMode::each_but_held || held < JobDesk::kMostHeldTries;
+    const bool is_reached = mode != CreateMode::each_but_held || held < ClientStore::kMostHeldTries;
     if (is_held(job) || !is_reached) {
       if ((mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held) {
         ++held;
@@ -182,12 +182,12 @@ Result<CancelAllReply> FakeDatabase::cancel_all(const std::string& biz_id, std::
   std::ranges::sort(running);
   std::ranges::sort(ended, std::greater());
   CancelAllReply reply;
-  reply.has_more_finished = ended.size() > JobDesk::kMostNamed;
-  if (reply.has_more_finished) ended.resize(JobDesk::kMostNamed);
+  reply.has_more_finished = ended.size() > ClientStore::kMostNamed;
+  if (reply.has_more_finished) ended.resize(ClientStore::kMostNamed);
   std::erase_if(ended, [&](JobId id) { return !is_meant(history_.at(id)); });
   jobs.insert(jobs.end(), running.begin(), running.end());
-  reply.has_more = jobs.size() >= JobDesk::kMostOfOneKey;
-  if (reply.has_more) jobs.resize(JobDesk::kMostOfOneKey);
+  reply.has_more = jobs.size() >= ClientStore::kMostOfOneKey;
+  if (reply.has_more) jobs.resize(ClientStore::kMostOfOneKey);
   jobs.insert(jobs.end(), ended.begin(), ended.end());
   auto cancelled = cancel(jobs, now);
   if (!cancelled) return cancelled.error();
@@ -204,10 +204,10 @@ KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
   for (const auto& [id, row] : history_)
     if (row.job.biz_id == key.biz_id) reply.finished.push_back(id);
   std::ranges::sort(reply.finished, std::greater());
-  reply.has_more_finished = reply.finished.size() > JobDesk::kMostNamed;
-  if (reply.has_more_finished) reply.finished.resize(JobDesk::kMostNamed);
+  reply.has_more_finished = reply.finished.size() > ClientStore::kMostNamed;
+  if (reply.has_more_finished) reply.finished.resize(ClientStore::kMostNamed);
   std::erase_if(reply.finished, [&](JobId id) { return !is_of_type(history_.at(id)); });
-  reply.is_too_many = live.size() > JobDesk::kMostOfOneKeyTogether;
+  reply.is_too_many = live.size() > ClientStore::kMostOfOneKeyTogether;
   if (reply.is_too_many) return reply;
   std::ranges::sort(live);
   for (const JobId id : live) {
@@ -247,11 +247,11 @@ std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& querie
     JobFilter filter;
     filter.biz_id = query.biz_id;
     filter.below = query.below;
-    filter.limit = query.type ? JobDesk::kMostReadOfKey : query.limit;
+    filter.limit = query.type ? ClientStore::kMostReadOfKey : query.limit;
     KeyList& found = lists.emplace_back();
     found.jobs = list(filter);
     if (!query.type) continue;
-    if (std::ssize(found.jobs) == JobDesk::kMostReadOfKey) found.unread_below = found.jobs.back().job_id;
+    if (std::ssize(found.jobs) == ClientStore::kMostReadOfKey) found.unread_below = found.jobs.back().job_id;
     std::erase_if(found.jobs, [&](const Job& job) { return job.type_id != *query.type; });
     if (std::ssize(found.jobs) < query.limit) continue;
     found.jobs.resize(static_cast<std::size_t>(query.limit));
@@ -302,7 +302,7 @@ Result<ChangeReply> FakeDatabase::retry(JobId id, WallTime now) {
   return ChangeReply{ChangeReply::Kind::changed, live_.at(id).job};
 }
 
-int FakeDatabase::retry_many(const JobDesk::RetryMany& request, WallTime now) {
+int FakeDatabase::retry_many(const ClientStore::RetryMany& request, WallTime now) {
   std::vector<std::pair<WallTime, JobId>> dead;
   for (const auto& [id, row] : history_) {
     const Job& job = row.job;

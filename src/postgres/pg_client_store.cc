@@ -1,4 +1,4 @@
-#include "postgres/pg_job_desk.h"
+#include "postgres/pg_client_store.h"
 
 #include <algorithm>
 #include <functional>
@@ -29,7 +29,7 @@ CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_i
 
 }  // namespace
 
-Status PgJobDesk::warm_up() {
+Status PgClientStore::warm_up() {
   if (auto done = reserve_ids(1); !done) return done;
   return session_.read([&](pqxx::nontransaction& tx) {
     const char* none = "{}";
@@ -38,7 +38,7 @@ Status PgJobDesk::warm_up() {
   });
 }
 
-Status PgJobDesk::reserve_ids(std::size_t n) {
+Status PgClientStore::reserve_ids(std::size_t n) {
   const auto now = std::chrono::steady_clock::now();
   if (now - drawn_at_ >= kIdAge) {
     const std::size_t used = block_ - std::min(block_, sequence_.size());
@@ -66,7 +66,7 @@ Status PgJobDesk::reserve_ids(std::size_t n) {
   });
 }
 
-Result<std::vector<JobId>> PgJobDesk::draw_ids(std::span<const NewJob> jobs) {
+Result<std::vector<JobId>> PgClientStore::draw_ids(std::span<const NewJob> jobs) {
   if (auto reserved = reserve_ids(jobs.size()); !reserved) return reserved.error();
   std::vector<JobId> ids;
   ids.reserve(jobs.size());
@@ -77,7 +77,7 @@ Result<std::vector<JobId>> PgJobDesk::draw_ids(std::span<const NewJob> jobs) {
   return ids;
 }
 
-Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
+Result<bool> PgClientStore::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
   return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto found = find_jobs(session_, tx, created);
     // Some are there: the others were refused for their type, or cannot be read here any more.
@@ -93,7 +93,7 @@ Result<bool> PgJobDesk::find_created(const std::vector<JobId>& created, std::vec
   });
 }
 
-Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs, CreateMode mode) {
+Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> jobs, CreateMode mode) {
   const bool has_keys = std::ranges::any_of(jobs, [](const NewJob& job) { return job.idempotency_key.has_value(); });
   const bool is_by_itself =
       (mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held;
@@ -118,8 +118,8 @@ Result<std::vector<CreateReply>> PgJobDesk::create(std::span<const NewJob> jobs,
   return replies;
 }
 
-Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
-                                std::vector<std::size_t>& held, int& tries) {
+Status PgClientStore::create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
+                                    std::vector<std::size_t>& held, int& tries) {
   if (tries == 0) {
     for (std::size_t i = 0; i < jobs.size(); ++i) held.push_back(first + i);
     return Unit{};
@@ -144,8 +144,8 @@ Status PgJobDesk::create_unheld(std::span<const NewJob> jobs, std::size_t first,
   return create_unheld(jobs.subspan(half), first + half, replies, held, tries);
 }
 
-Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJob> jobs, CreateMode mode,
-                                                           int most_tries) {
+Result<std::vector<CreateReply>> PgClientStore::create_at_once(std::span<const NewJob> jobs, CreateMode mode,
+                                                               int most_tries) {
   if (jobs.empty()) return std::vector<CreateReply>{};
   for (int tries = 1;; ++tries) {
     const auto ids = draw_ids(jobs);
@@ -172,7 +172,8 @@ Result<std::vector<CreateReply>> PgJobDesk::create_at_once(std::span<const NewJo
   }
 }
 
-Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies) {
+Status PgClientStore::cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy,
+                                        CancelReplies& replies) {
   const JobArrays keys(unanswered);
   return session_.write([&](pqxx::nontransaction& tx) {
     const std::string name = "cancel_" + std::to_string(static_cast<int>(policy));
@@ -202,7 +203,7 @@ Status PgJobDesk::cancel_unanswered(std::span<const JobId> unanswered, sql::Lock
   });
 }
 
-Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs, LockWait wait) {
+Result<std::vector<CancelReply>> PgClientStore::cancel(std::span<const JobId> jobs, LockWait wait) {
   const std::set<JobId> all(jobs.begin(), jobs.end());
   CancelReplies replies;
   // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
@@ -233,13 +234,13 @@ Result<std::vector<CancelReply>> PgJobDesk::cancel(std::span<const JobId> jobs, 
   return ordered;
 }
 
-Result<ChangeBatchReply> PgJobDesk::change_together(const ChangeBatch& batch) {
+Result<ChangeBatchReply> PgClientStore::change_together(const ChangeBatch& batch) {
   return PgChanges(session_, shards_, batch).run();
 }
 
 // First the live tables. Jobs that are not there are read again in one snapshot of live and history tables, so a job
 // that moves to history meanwhile is never missed.
-Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> jobs) {
+Result<std::vector<std::optional<Job>>> PgClientStore::find(std::span<const JobId> jobs) {
   return session_.read<std::vector<std::optional<Job>>>([&](pqxx::nontransaction& tx) {
     const JobArrays keys(jobs);
     std::unordered_map<JobId, Job> found;
@@ -259,7 +260,7 @@ Result<std::vector<std::optional<Job>>> PgJobDesk::find(std::span<const JobId> j
   });
 }
 
-Result<std::vector<KeyList>> PgJobDesk::list_keys(std::span<const KeyQuery> queries) {
+Result<std::vector<KeyList>> PgClientStore::list_keys(std::span<const KeyQuery> queries) {
   return session_.read<std::vector<KeyList>>([&](pqxx::nontransaction& tx) {
     PgArray shards, biz_ids, types, below, most, most_read;
     for (const KeyQuery& query : queries) {
@@ -285,7 +286,7 @@ Result<std::vector<KeyList>> PgJobDesk::list_keys(std::span<const KeyQuery> quer
   });
 }
 
-Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
+Result<CancelAllReply> PgClientStore::cancel_all(const std::string& biz_id, std::optional<TypeId> type) {
   CancelAllReply reply;
   const auto ids = session_.read<std::vector<JobId>>([&](pqxx::nontransaction& tx) {
     std::vector<JobId> live, ended;
@@ -310,7 +311,7 @@ Result<CancelAllReply> PgJobDesk::cancel_all(const std::string& biz_id, std::opt
   return reply;
 }
 
-Result<int> PgJobDesk::retry_many(const RetryMany& request) {
+Result<int> PgClientStore::retry_many(const RetryMany& request) {
   const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
   return session_.write<int>([&](pqxx::nontransaction& tx) {
     const auto rows =

@@ -1,7 +1,7 @@
-// JobDesk: the store of client requests for jobs in one database: create, find, cancel, change, retry, and reports of
-// leases. The REST API calls it, mostly with the requests of many callers in one call. A reply is definite; otherwise
-// the call returns an Error, whose code says whether it may have happened (tocsin/error.h). Implemented by PgJobDesk
-// (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// ClientStore: the store of client requests for jobs in one database: create, find, cancel, change, retry, and reports
+// of leases. The REST API calls it, mostly with the requests of many callers in one call. A reply is definite;
+// otherwise the call returns an Error, whose code says whether it may have happened (tocsin/error.h). Implemented by
+// PgClientStore (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <optional>
@@ -124,9 +124,9 @@ struct LeaseResult {
 
 // Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
 // Thread: owner only (each thread has its own).
-class JobDesk {
+class ClientStore {
  public:
-  virtual ~JobDesk() = default;
+  virtual ~ClientStore() = default;
 
   // One reply per job, in order. One transaction; with each_by_itself and each_but_held more than one if other
   // transactions hold keys.

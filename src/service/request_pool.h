@@ -1,4 +1,4 @@
-// WorkPool: threads for requests to one database that are not written in batches, such as those for types, lists and
+// RequestPool: threads for requests to one database that are not written in batches, such as those for types, lists and
 // reports. Each thread has two sessions of its own (with pinned plans for single jobs, without for lists and reports)
 // and runs one piece of work after the other. A Database has three pools: for writes and short reads, for slow reads,
 // and for writes that wait for locks of other transactions. The threads are no WorkerThreads: all of a pool wait for
@@ -17,15 +17,15 @@
 namespace tocsin {
 
 // Thread: post any; the rest owner only.
-class WorkPool {
+class RequestPool {
  public:
   // The stores return Errors while the database is down. Must not throw: the process would end.
   using Work = std::function<void(Stores&)>;
   // Starts the threads. `database_id`: for Stores. `shards`: of the whole installation. `capacity`: pieces of work that
   // may wait. `waited`: called on the pool's threads, several at once, with how long each piece of work was queued.
-  WorkPool(DatabaseId database_id, const SessionConfig& session, int shards, int threads, std::size_t capacity,
-           const Clock& clock, std::function<void(Duration)> waited);
-  ~WorkPool() { stop(); }
+  RequestPool(DatabaseId database_id, const SessionConfig& session, int shards, int threads, std::size_t capacity,
+              const Clock& clock, std::function<void(Duration)> waited);
+  ~RequestPool() { stop(); }
   bool post(Work work);  // false: full or stopped, `work` will not run
   void stop();           // refuses new work; returns when all accepted work is done
 

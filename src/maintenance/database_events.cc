@@ -1,4 +1,4 @@
-#include "node/database_events.h"
+#include "maintenance/database_events.h"
 
 namespace tocsin {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "maintenance/outage_watch.h"
+#include "maintenance/report_buffer.h"
 #include "metrics/metrics.h"
-#include "node/outage_watch.h"
-#include "node/report_buffer.h"
 #include "ports/event.h"
 
 namespace tocsin {

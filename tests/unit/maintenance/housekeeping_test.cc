@@ -1,4 +1,4 @@
-#include "node/housekeeping.h"
+#include "maintenance/housekeeping.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 namespace tocsin {
 namespace {
 
-// By this field the node knows at once that the database is away (node/outage_watch.h). The check may fail although
-// the database answers: it opens one more connection.
+// By this field the node knows at once that the database is away (maintenance/outage_watch.h). The check may fail
+// although the database answers: it opens one more connection.
 TEST(HousekeepingWithoutDatabase, ReportsAFailedConnectionBeforeTheCheck) {
   SessionConfig session;
   session.url = "postgresql://nobody@127.0.0.1:1/none";  // nothing listens on this port

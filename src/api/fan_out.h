@@ -1,4 +1,4 @@
-// gather() and scatter(): ask several databases at once for the answer to one call, and collect the answers. Handlers
+// gather() and fan_out(): ask several databases at once for the answer to one call, and collect the answers. Handlers
 // of lists, reports and batches use them. Thread: any.
 #pragma once
 
@@ -97,7 +97,7 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
 
 // gather() for `ask` that runs on a thread of each database, of `pool`.
 template <class T>
-void scatter(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
+void fan_out(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
              std::function<Result<T>(DatabaseId, Stores&)> ask,
              std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0, Pool pool = Pool::writes) {
   const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId database_id,

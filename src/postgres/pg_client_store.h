@@ -1,22 +1,22 @@
-// PgJobDesk: executes requests of callers for jobs of one database (create, find, cancel, change, lease). Implements
-// JobDesk, which says what each call does and its Errors (ports/job_desk.h). Each thread that serves requests has one,
-// with a session of its own. Thread: the one that owns the session.
+// PgClientStore: executes requests of callers for jobs of one database (create, find, cancel, change, lease).
+// Implements ClientStore, which says what each call does and its Errors (ports/client_store.h). Each thread that serves
+// requests has one, with a session of its own. Thread: the one that owns the session.
 #pragma once
 
 #include <chrono>
 #include <deque>
 #include <unordered_map>
 
-#include "ports/job_desk.h"
+#include "ports/client_store.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
 
 namespace tocsin {
 
-class PgJobDesk final : public JobDesk {
+class PgClientStore final : public ClientStore {
  public:
-  // `session` must outlive the desk. `shards`: the installation's shard count.
-  PgJobDesk(Session& session, int shards) : session_(session), shards_(shards) {}
+  // `session` must outlive the client_store. `shards`: the installation's shard count.
+  PgClientStore(Session& session, int shards) : session_(session), shards_(shards) {}
 
   // Connects, draws ids, and plans the statements of create and find, so that the first request does not wait for that.
   Status warm_up();

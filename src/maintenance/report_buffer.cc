@@ -1,4 +1,4 @@
-#include "node/report_buffer.h"
+#include "maintenance/report_buffer.h"
 
 #include <algorithm>
 #include <utility>

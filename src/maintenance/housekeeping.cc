@@ -1,4 +1,4 @@
-#include "node/housekeeping.h"
+#include "maintenance/housekeeping.h"
 
 #include <spdlog/spdlog.h>
 

@@ -1,0 +1,16 @@
+// The program that is measured.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace tocsin::bench {
+
+struct Program {
+  // Implicit: most measurements start one node.
+  Program(std::string file, int count = 1) : path(std::move(file)), nodes(count) {}
+  std::string path;
+  int nodes;  // that share the database of a Subject
+};
+
+}  // namespace tocsin::bench
