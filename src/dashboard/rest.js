@@ -90,7 +90,7 @@ const maxAgeOf = (interval) => {
 // The last answers: a screen that was left shows them until it has asked again. Parts of a screen that ask the same at
 // the same time share one request.
 const kMostRemembered = 40;
-const kYoung = 900; // ms
+const kReuseMs = 900;
 const last = new Map(), underway = new Map();
 export function forget() {
   last.clear();
@@ -105,8 +105,8 @@ function remember(path, answer) {
 }
 
 function shared(path, pages, isFresh, interval) {
-  const young = last.get(path);
-  if (!isFresh && young && Date.now() - young.at < kYoung) return young;
+  const recent = last.get(path);
+  if (!isFresh && recent && Date.now() - recent.at < kReuseMs) return recent;
   if (!isFresh && underway.has(path)) return underway.get(path);
   const used = token();
   const asked = wholeList(path, pages, isFresh ? 0 : maxAgeOf(interval))

@@ -69,9 +69,9 @@ Section life_section() {
   const auto add = [&](const std::string& kind, const std::string& what, const std::string& aim) {
     const std::string prefix = "life." + kind;
     auto& figures = section.figures;
-    figures.push_back({prefix + ".node", what + " by the node", "us", "", prefix + ".hand"});
-    figures.push_back({prefix + ".hand", "  its statements by hand", "us"});
-    figures.push_back({prefix + ".ratio", "  node to hand", "x", aim});
+    figures.push_back({prefix + ".node", what + " by the node", "us", "", prefix + ".raw_sql"});
+    figures.push_back({prefix + ".raw_sql", "  its statements as raw SQL", "us"});
+    figures.push_back({prefix + ".ratio", "  node to raw SQL", "x", aim});
     figures.push_back({prefix + ".database", "  time in the node's statements, waits and all", "us"});
     figures.push_back({prefix + ".statements", "  statements per 1,000 jobs", ""});
     figures.push_back({prefix + ".transactions", "  transactions per 1,000 jobs", ""});
@@ -80,7 +80,7 @@ Section life_section() {
       figures.push_back({prefix + ".stage_" + stage, std::string("  in the steps of the ") + stage, "us"});
   };
   add("noop", "created and fired", "<= 1.25");
-  section.figures.push_back({"life.noop.one_backend", "  by hand on one connection", "us", "<= 50"});
+  section.figures.push_back({"life.noop.one_backend", "  raw SQL on one connection", "us", "<= 50"});
   add("claimed", "created, claimed, run and finished", "<= 1.35");
   return section;
 }
@@ -112,14 +112,14 @@ std::vector<Section> catalog(const Variants& variants) {
             {"lateness.p99_9", "p99.9", "ms"},
             {"lateness.max", "most, of all rounds", "ms", "", "", Rounds::most},
             {"lateness.early", "fired early, of all rounds", "jobs", "0", "", Rounds::sum}}},
-          {"foreign",
+          {"cross_node",
            "Due in 200 ms, accepted by two nodes",
-           {{"foreign.own_p50", "by the owner of the shard: lateness p50", "ms"},
-            {"foreign.own_p99", "  p99", "ms"},
-            {"foreign.own_max", "  most, of all rounds", "ms", "", "", Rounds::most},
-            {"foreign.p50", "by the other node: lateness p50", "ms"},
-            {"foreign.p99", "  p99", "ms", "< 20"},
-            {"foreign.max", "  most, of all rounds", "ms", "", "", Rounds::most}}},
+           {{"cross_node.own_p50", "by the owner of the shard: lateness p50", "ms"},
+            {"cross_node.own_p99", "  p99", "ms"},
+            {"cross_node.own_max", "  most, of all rounds", "ms", "", "", Rounds::most},
+            {"cross_node.p50", "by the other node: lateness p50", "ms"},
+            {"cross_node.p99", "  p99", "ms", "< 20"},
+            {"cross_node.max", "  most, of all rounds", "ms", "", "", Rounds::most}}},
           {"outbox",
            "Due in 200 ms, created by SQL in one of two databases",
            {{"outbox.own_p50", "where the shard lives: lateness p50", "ms"},
@@ -172,7 +172,7 @@ std::vector<Section> catalog(const Variants& variants) {
           types_section(),
           many_lanes_section(),
           overload_section(),
-          unasked_section(),
+          pull_backlog_section(),
           registry_section(),
           drift_section(),
           cluster_section(),
@@ -204,8 +204,8 @@ std::vector<Section> catalog(const Variants& variants) {
             {"storm.spread_50", "  half done", "x", "<= 2"},
             {"storm.spread_75", "  three quarters done", "x", "<= 2"},
             {"storm.peak", "resident memory at its peak, most", "MB", "", "", Rounds::most},
-            {"storm.calm_p50", "the other type alone: p50", "ms"},
-            {"storm.calm_p99", "  p99", "ms"},
+            {"storm.quiet_p50", "the other type alone: p50", "ms"},
+            {"storm.quiet_p99", "  p99", "ms"},
             {"storm.other_p50", "the other type in the storm: p50", "ms"},
             {"storm.other_p99", "  p99", "ms"},
             {"storm.p50_ratio", "  p50 to that alone", "x", "<= 2"},
@@ -243,7 +243,7 @@ std::vector<Section> catalog(const Variants& variants) {
             {"history.create_slower", "  slower than the empty one", "x", "<= 1.2"},
             {"history.cancel", "cancels", "jobs/s"},
             {"history.cancel_slower", "  slower than the empty one", "x", "<= 1.2"},
-            {"history.asked_ratio", "lateness p99 while reports are read, to without", "x", "<= 1.2"},
+            {"history.readers_ratio", "lateness p99 while reports are read, to without", "x", "<= 1.2"},
             {"history.report_stats", "  GET /v1/stats, slowest", "ms", "< 100"},
             {"history.report_list", "  GET /v1/jobs?status=done, slowest", "ms", "< 100"},
             {"history.report_find", "  GET /v1/jobs?biz_id=, slowest", "ms", "< 100"},

@@ -3,16 +3,16 @@
 namespace tocsin::bench {
 
 Section isolation_section() {
-  Section section{"isolation", "One slow business beside others", {}};
+  Section section{"isolation", "One slow type beside others", {}};
   const auto add = [&](const std::string& name, const std::string& what, const std::string& unit,
                        const std::string& aim = "") {
     section.figures.push_back({"isolation." + name, what, unit, aim});
   };
   add("gateway_done", "Six types on one gateway that answers after 10 s: done", "jobs/s", "25.6: its connections");
-  add("gateway_given_back", "  given back", "% of starts", "<= 5");
+  add("gateway_released", "  released", "% of starts", "<= 5");
   add("gateway_wal", "  WAL", "kB/job", "that of a claimed job (life)");
   add("gateway_spread", "  most done of a type to least", "x", "<= 1.5");
-  add("perishable_late", "  latest first attempt where 5 s is the limit", "s", "<= 6");
+  add("drop_late_latest", "  latest first attempt where 5 s is the limit", "s", "<= 6");
   for (const char* n : {"1", "300", "1000"}) {
     add("beside_" + std::string(n) + "_p50", "Webhook beside 30,000/s of " + std::string(n) + " noop types: p50", "ms");
     add("beside_" + std::string(n) + "_p99", "  p99", "ms", n == std::string("1") ? "" : "<= 2 x one type");
@@ -38,16 +38,16 @@ Section cluster_section() {
     figures.push_back({prefix + "_p99", "  p99", "ms", aim});
     figures.push_back({prefix + "_latest", "  most", "ms"});
     figures.push_back({prefix + "_first_p99", "  p99 of what the first node ran, which never stops", "ms", "<= 25"});
-    figures.push_back({prefix + "_given_back", "  given back", "% of starts", "<= 5"});
+    figures.push_back({prefix + "_released", "  released", "% of starts", "<= 5"});
     figures.push_back({prefix + "_gateway", "  done by the gateway", "jobs/s", "128 per node, until all are done"});
     figures.push_back({prefix + "_spread", "  healthy jobs, node with most to least", "x", "<= 2"});
   };
   add("1", "one node");
   add("2", "two");
   add("4", "four");
-  add("stopped", "two, one stands still for 3 s", "<= 3,000: the stop");
-  add("deaf", "two, notifications lost");
-  add("promoted", "two, after their standby took over");
+  add("stopped", "two, one paused for 3 s", "<= 3,000: the stop");
+  add("notifications_lost", "two, notifications lost");
+  add("promoted", "two, after a failover");
   return section;
 }
 
@@ -61,9 +61,9 @@ Section types_section() {
            {"types.one_late_p99", "  p99 of the lateness, one type", "ms"},
            {"types.many_late_p99", "  1,000 types", "ms", "<= 20"},
            {"types.stats", "GET /v1/stats with 1,000 types", "ms", "<= 30"},
-           {"types.asleep_idle", "1,000 types, each with a far-off job in most lanes, idle", "ms/min", "<= 2 x one"},
-           {"types.asleep_stats", "  GET /v1/stats", "ms", "<= 30"},
-           {"types.deep_asleep_idle", "1,000 types, 40 far-off jobs in each lane, idle", "ms/min"},
+           {"types.far_off_idle", "1,000 types, each with a far-off job in most lanes, idle", "ms/min", "<= 2 x one"},
+           {"types.far_off_stats", "  GET /v1/stats", "ms", "<= 30"},
+           {"types.many_far_off_idle", "1,000 types, 40 far-off jobs in each lane, idle", "ms/min"},
            {"types.resident", "resident memory of the node", "MB", "<= 150", "", Figure::Rounds::most}}};
 }
 
@@ -76,7 +76,7 @@ Section many_lanes_section() {
            {"many_lanes.one_late_p99", "  p99", "ms", "<= 20"},
            {"many_lanes.late_p50", "1,000 types, 100 jobs/s of all together: p50", "ms"},
            {"many_lanes.late_p99", "  p99", "ms", "<= 20"},
-           {"many_lanes.asleep_idle", "1,000 types, 64 far-off jobs of each, idle", "ms/min"},
+           {"many_lanes.far_off_idle", "1,000 types, 64 far-off jobs of each, idle", "ms/min"},
            {"many_lanes.stats", "  GET /v1/stats", "ms", "<= 30"},
            {"many_lanes.resident", "resident memory of the node", "MB", "<= 150", "", Figure::Rounds::most}}};
 }
@@ -94,10 +94,11 @@ Section overload_section() {
            {"overload.light_p99", "  beside the overload", "ms", "<= 2 x quiet"}}};
 }
 
-Section unasked_section() {
-  return {"unasked",
-          "Jobs of 20 pull types that are due and that nobody asks for; processor time of node and PostgreSQL",
-          {{"unasked.idle", "no jobs", "ms/min"}, {"unasked.backlog", "200,000 jobs", "ms/min", "as no jobs"}}};
+Section pull_backlog_section() {
+  return {
+      "pull_backlog",
+      "Due jobs of 20 pull types without polls; processor time of node and PostgreSQL",
+      {{"pull_backlog.idle", "no jobs", "ms/min"}, {"pull_backlog.backlog", "200,000 jobs", "ms/min", "as no jobs"}}};
 }
 
 Section registry_section() {

@@ -10,7 +10,7 @@ Section cluster_section();
 Section types_section();
 Section many_lanes_section();
 Section overload_section();
-Section unasked_section();
+Section pull_backlog_section();
 Section registry_section();
 Section drift_section();
 

@@ -63,7 +63,7 @@ Sizes sizes_of(const Options& options) {
   if (!options.depths.empty()) sizes.depths = options.depths;
   sizes.history_jobs = options.history.value_or(sizes.history_jobs);
   sizes.report_jobs = options.history.value_or(sizes.report_jobs);
-  sizes.past_jobs = options.history.value_or(sizes.past_jobs);
+  sizes.key_history_jobs = options.history.value_or(sizes.key_history_jobs);
   sizes.slow_list_rows = options.history.value_or(sizes.slow_list_rows);
   sizes.snapshot_s = options.snapshot_s.value_or(sizes.snapshot_s);
   return sizes;
@@ -145,8 +145,9 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->option_text("N,N");
   app.add_option("--history", options.history,
-                 "Finished jobs for history, past and leases; live and finished\nones for reports (10000000; past and "
-                 "leases 1000000)")
+                 "Finished jobs for history, key_history and leases; live and\n"
+                 "finished ones for reports (10000000; key_history and leases\n"
+                 "1000000)")
       ->check(CLI::PositiveNumber)
       ->option_text("N");
   app.add_option("--snapshot-s", options.snapshot_s, "Seconds that the snapshot is held (600)")

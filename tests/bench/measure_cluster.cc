@@ -130,7 +130,7 @@ void note(Results& results, const std::string& name, const ClusterOutcome& outco
   results.add(prefix + "_p99", outcome.p99_ms);
   results.add(prefix + "_latest", outcome.latest_ms);
   results.add(prefix + "_first_p99", outcome.first_p99_ms);
-  results.add(prefix + "_given_back", outcome.released);
+  results.add(prefix + "_released", outcome.released);
   results.add(prefix + "_gateway", outcome.gateway_done);
   results.add(prefix + "_spread", outcome.spread);
 }
@@ -145,7 +145,7 @@ void measure_cluster(Bench& bench) {
   };
   for (const auto& [name, nodes, trouble] :
        {Case{"1", 1, Trouble::none}, Case{"2", 2, Trouble::none}, Case{"4", 4, Trouble::none},
-        Case{"stopped", 2, Trouble::stopped_node}, Case{"deaf", 2, Trouble::lost_listen}}) {
+        Case{"stopped", 2, Trouble::stopped_node}, Case{"notifications_lost", 2, Trouble::lost_listen}}) {
     const Database database(bench.server);
     note(bench.results, name, NodesOnOneDatabase(bench, database.url(), nodes).run(bench.sizes.cluster_s, trouble));
   }

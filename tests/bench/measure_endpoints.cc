@@ -68,9 +68,9 @@ EndpointOutcome deliver(Bench& bench, std::size_t n, seconds spread, const DeadE
 }
 
 void compare(Bench& bench, const std::string& name, const DeadEndpoint* dead) {
-  const EndpointOutcome calm = deliver(bench, bench.sizes.endpoint_jobs, seconds(bench.sizes.endpoint_s), dead);
-  bench.results.add("endpoints." + name + "_p50", quantile(calm.lateness_ms, 0.5));
-  bench.results.add("endpoints." + name + "_p99", quantile(calm.lateness_ms, 0.99));
+  const EndpointOutcome quiet = deliver(bench, bench.sizes.endpoint_jobs, seconds(bench.sizes.endpoint_s), dead);
+  bench.results.add("endpoints." + name + "_p50", quantile(quiet.lateness_ms, 0.5));
+  bench.results.add("endpoints." + name + "_p99", quantile(quiet.lateness_ms, 0.99));
   bench.results.add("endpoints." + name + "_burst",
                     deliver(bench, bench.sizes.endpoint_burst_jobs, seconds(0), dead).per_second);
 }

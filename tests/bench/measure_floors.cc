@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "base/progress.h"
-#include "bench/by_hand.h"
 #include "bench/lanes.h"
 #include "bench/measurements.h"
+#include "bench/raw_sql.h"
 #include "bench/subject.h"
 #include "bench/workloads.h"
 #include "postgres/text.h"
@@ -134,7 +134,7 @@ class PlainTable {
 class OwnStatements {
  public:
   OwnStatements(Bench& bench, const std::string& database)
-      : bench_(bench), database_(database), type_(install_by_hand(database)) {}
+      : bench_(bench), database_(database), type_(install_schema(database)) {}
 
   void create(const std::string& figure, std::size_t batch) {
     const double took_s = create_jobs(local_now() + kFar, batch);
@@ -143,12 +143,12 @@ class OwnStatements {
   }
 
   // Creates overdue jobs and times what `verb` does with them.
-  using Verb = void (ByHand::*)(std::span<const JobId>);
+  using Verb = void (RawSql::*)(std::span<const JobId>);
   void time(const std::string& figure, Verb verb, int lanes, std::size_t batch) {
     create_jobs(local_now() - std::chrono::seconds(1), kBatch);
     settle();
     const double took_s = run_lanes(lanes, ids_.size() / batch, [&]() -> Work {
-      auto hand = std::make_shared<ByHand>(database_, type_);
+      auto hand = std::make_shared<RawSql>(database_, type_);
       return [this, hand, verb, batch](std::size_t chunk) {
         ((*hand).*verb)(std::span(ids_).subspan(chunk * batch, batch));
       };
@@ -161,7 +161,7 @@ class OwnStatements {
     create_jobs(local_now() - std::chrono::seconds(1), kBatch);
     settle();
     const double took_s = run_lanes(2, kDefaultShards, [&]() -> Work {
-      auto hand = std::make_shared<ByHand>(database_, type_);
+      auto hand = std::make_shared<RawSql>(database_, type_);
       for (int shard = 0; shard < kDefaultShards; ++shard) hand->fire_due(static_cast<Shard>(shard), 0);
       return [hand](std::size_t shard) {
         while (hand->fire_due(static_cast<Shard>(shard), static_cast<int>(kBatch)) == kBatch) {
@@ -174,9 +174,9 @@ class OwnStatements {
  private:
   double create_jobs(WallTime due, std::size_t batch) {
     const std::vector<BenchJob> jobs = jobs_due_at(due, bench_.sizes.floor_rows);
-    ids_ = ByHand(database_, type_).draw_ids(jobs);
+    ids_ = RawSql(database_, type_).draw_ids(jobs);
     return run_lanes(Subject::kBatchesInFlight, (jobs.size() + batch - 1) / batch, [&]() -> Work {
-      auto hand = std::make_shared<ByHand>(database_, type_);
+      auto hand = std::make_shared<RawSql>(database_, type_);
       return [&, hand](std::size_t chunk) {
         const std::size_t first = chunk * batch, n = std::min(batch, jobs.size() - first);
         hand->create(std::span(ids_).subspan(first, n), std::span(jobs).subspan(first, n));
@@ -209,12 +209,12 @@ void measure_floors(Bench& bench) {
   own.create("floor.create_500", 500);
   own.create("floor.create_10000", 10'000);
   show("Tocsin's cancel");
-  own.time("floor.cancel_32", &ByHand::cancel, 2, kCancelBatch);
+  own.time("floor.cancel_32", &RawSql::cancel, 2, kCancelBatch);
   show("Tocsin's claim and finish");
-  own.time("floor.claimed", &ByHand::claim_and_finish, 2, kBatch);
+  own.time("floor.claimed", &RawSql::claim_and_finish, 2, kBatch);
   for (const int n : bench.claimers) {
     show("Tocsin's fire");
-    own.time("floor.fire_" + std::to_string(n), &ByHand::fire, n, kBatch);
+    own.time("floor.fire_" + std::to_string(n), &RawSql::fire, n, kBatch);
   }
   show("Tocsin's fire of a backlog");
   own.fire_due();

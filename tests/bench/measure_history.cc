@@ -6,7 +6,7 @@
 #include <thread>
 #include <tuple>
 
-#include "bench/beside.h"
+#include "bench/background_work.h"
 #include "bench/preload.h"
 #include "bench/stand.h"
 #include "bench/workloads.h"
@@ -73,11 +73,11 @@ void measure_reports(Bench& bench, Stand& stand) {
   const double quiet = quantile(fire_over(subject, n, spread, 5001), 0.99);
   Reports reports(subject.port(), subject.database(), bench.sizes.history_jobs);
   reports.read_all();  // the first one plans
-  Beside reader(kBetweenReports, [&] { reports.read_all(); });
+  BackgroundWork reader(kBetweenReports, [&] { reports.read_all(); });
   const double asked = quantile(fire_over(subject, n, spread, 5002), 0.99);
   reader.stop();
   reports.report(bench.results);
-  bench.results.add("history.asked_ratio", asked / quiet);
+  bench.results.add("history.readers_ratio", asked / quiet);
 }
 
 }  // namespace

@@ -77,24 +77,24 @@ void measure_gateway(Bench& bench) {
   }
   const double lasted = std::chrono::duration<double>(until - from).count();
   bench.results.add("isolation.gateway_done", all / lasted);
-  bench.results.add("isolation.gateway_given_back", 100 * released / std::max(1.0, all));
+  bench.results.add("isolation.gateway_released", 100 * released / std::max(1.0, all));
   bench.results.add("isolation.gateway_wal", wal_spent / 1024 / std::max(1.0, all));
   bench.results.add("isolation.gateway_spread", most / least);
 }
 
 // A slow endpoint falls behind; jobs that have waited for five seconds are not to start.
-void measure_perishable(Bench& bench) {
+void measure_drop_late(Bench& bench) {
   Deliveries gateway(milliseconds(2'000));
   Subject subject(bench.server, {bench.binary});
-  subject.rest().send("PUT", "/v1/types/perishable",
+  subject.rest().send("PUT", "/v1/types/drop_late",
                       {{"handler", Json::parse(webhook_to(gateway.url()))},
                        {"max_attempts", 3},
                        {"catch_up", {{"drop_older_than_ms", 5'000}}}});
   const WallTime start = subject.db_now() + seconds(3);
-  subject.create(jobs_due_over(start, seconds(10), 5'000, 1, "perishable"));
+  subject.create(jobs_due_over(start, seconds(10), 5'000, 1, "drop_late"));
   subject.wait_until(start + seconds(18), "what perishes");
-  const auto late = subject.lateness_ms({}, "perishable");
-  bench.results.add("isolation.perishable_late", late.empty() ? 0 : late.back() / 1000);
+  const auto late = subject.lateness_ms({}, "drop_late");
+  bench.results.add("isolation.drop_late_latest", late.empty() ? 0 : late.back() / 1000);
 }
 
 // Webhook jobs at 50/s while noop types fire 30,000/s together.
@@ -214,7 +214,7 @@ void measure_exhausted(Bench& bench) {
 
 void measure_isolation(Bench& bench) {
   measure_gateway(bench);
-  measure_perishable(bench);
+  measure_drop_late(bench);
   for (const int types : {1, 300, 1'000}) measure_beside_noop(bench, types);
   for (const int endpoints : {0, 20, 200}) measure_beside_slow(bench, endpoints);
   for (const bool is_refusing : {false, true}) measure_refusing(bench, is_refusing);

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench/by_hand.h"
 #include "bench/lanes.h"
 #include "bench/measurements.h"
 #include "bench/own_node.h"
+#include "bench/raw_sql.h"
 #include "bench/stage_times.h"
 #include "bench/subject.h"
 
@@ -56,7 +56,7 @@ struct Kind {
   const char* name;
   std::string binary;
   const char* handler;
-  void (ByHand::*run)(std::span<const JobId>);  // what follows the create
+  void (RawSql::*run)(std::span<const JobId>);  // what follows the create
   int number;                                   // in the series "stage"
 };
 
@@ -112,24 +112,24 @@ double by_node(Bench& bench, const Kind& kind, std::size_t n) {
 }
 
 // The same, with so many connections that create and that fire.
-double by_hand(Bench& bench, const Kind& kind, std::size_t n, int creators, int claimers) {
+double raw_sql_baseline(Bench& bench, const Kind& kind, std::size_t n, int creators, int claimers) {
   const Database database(bench.server);
-  const TypeId type = install_by_hand(database.url());
+  const TypeId type = install_schema(database.url());
   const std::vector<BenchJob> jobs =
       jobs_due_at(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()), n);
-  const std::vector<JobId> ids = ByHand(database.url(), type).draw_ids(jobs);
-  const auto lanes = [&](int count, const std::function<void(ByHand&, std::size_t, std::size_t)>& verb) {
+  const std::vector<JobId> ids = RawSql(database.url(), type).draw_ids(jobs);
+  const auto lanes = [&](int count, const std::function<void(RawSql&, std::size_t, std::size_t)>& verb) {
     return run_lanes(count, (n + kLifeBatch - 1) / kLifeBatch, [&]() -> Work {
-      auto hand = std::make_shared<ByHand>(database.url(), type);
+      auto hand = std::make_shared<RawSql>(database.url(), type);
       return [&, hand](std::size_t chunk) {
         verb(*hand, chunk * kLifeBatch, std::min(kLifeBatch, n - chunk * kLifeBatch));
       };
     });
   };
-  const double creating = lanes(creators, [&](ByHand& hand, std::size_t first, std::size_t count) {
+  const double creating = lanes(creators, [&](RawSql& hand, std::size_t first, std::size_t count) {
     hand.create(std::span(ids).subspan(first, count), std::span(jobs).subspan(first, count));
   });
-  const double running = lanes(claimers, [&](ByHand& hand, std::size_t first, std::size_t count) {
+  const double running = lanes(claimers, [&](RawSql& hand, std::size_t first, std::size_t count) {
     (hand.*kind.run)(std::span(ids).subspan(first, count));
   });
   return creating + running;
@@ -140,17 +140,17 @@ double by_hand(Bench& bench, const Kind& kind, std::size_t n, int creators, int 
 void measure_life(Bench& bench) {
   const std::size_t n = bench.sizes.life_jobs;
   const double us_per_job = 1e6 / static_cast<double>(n);
-  const Kind noop{"noop", bench.binary.path, R"({"kind":"noop"})", &ByHand::fire, 0};
-  const Kind claimed{"claimed", kThisProgram, kCppHandler, &ByHand::claim_and_finish, 1};
+  const Kind noop{"noop", bench.binary.path, R"({"kind":"noop"})", &RawSql::fire, 0};
+  const Kind claimed{"claimed", kThisProgram, kCppHandler, &RawSql::claim_and_finish, 1};
   for (const Kind& kind : {noop, claimed}) {
     const std::string prefix = std::string("life.") + kind.name;
     const double node = by_node(bench, kind, n);
-    const double hand = by_hand(bench, kind, n, Subject::kBatchesInFlight, kClaimers);
+    const double hand = raw_sql_baseline(bench, kind, n, Subject::kBatchesInFlight, kClaimers);
     bench.results.add(prefix + ".node", us_per_job * node);
-    bench.results.add(prefix + ".hand", us_per_job * hand);
+    bench.results.add(prefix + ".raw_sql", us_per_job * hand);
     bench.results.add(prefix + ".ratio", node / hand);
   }
-  bench.results.add("life.noop.one_backend", us_per_job * by_hand(bench, noop, n, 1, 1));
+  bench.results.add("life.noop.one_backend", us_per_job * raw_sql_baseline(bench, noop, n, 1, 1));
 }
 
 }  // namespace tocsin::bench

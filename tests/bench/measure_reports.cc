@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/progress.h"
-#include "bench/beside.h"
+#include "bench/background_work.h"
 #include "bench/http_load.h"
 #include "bench/measurements.h"
 #include "bench/page_load.h"
@@ -99,7 +99,7 @@ class Rounds {
       if (!read.is_rest) views.push_back(read.text);
     std::size_t n = 0;
     const auto start = SteadyClock::now();
-    Beside reader(pause, [&] { read_sql(sql, views[n++ % views.size()]); });
+    BackgroundWork reader(pause, [&] { read_sql(sql, views[n++ % views.size()]); });
     const double p99 = lateness(seed);
     reader.stop();
     const std::chrono::duration<double> took = SteadyClock::now() - start;
@@ -110,7 +110,7 @@ class Rounds {
   double beside_burner(int seed) {
     pqxx::connection sql(subject_.database());
     pqxx::nontransaction(sql).exec(kReader);
-    Beside burner(milliseconds(0), [&] { read_sql(sql, kComputation); });
+    BackgroundWork burner(milliseconds(0), [&] { read_sql(sql, kComputation); });
     const double p99 = lateness(seed);
     burner.stop();
     return p99;

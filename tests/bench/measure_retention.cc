@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "bench/beside.h"
+#include "bench/background_work.h"
 #include "bench/preload.h"
 #include "bench/stand.h"
 #include "bench/workloads.h"
@@ -99,7 +99,7 @@ struct Stream {
 Stream stream(Bench& bench, Stand& stand, const std::string& days_kept) {
   DayWatch days(stand.url());
   Subject subject(stand.url(), {bench.binary, R"({"kind":"noop"})", retain(days_kept)});
-  Beside watch(kLook, [&] { days.look(); });
+  BackgroundWork watch(kLook, [&] { days.look(); });
   const WallTime asked = subject.db_now(), start = asked + kLead;
   fire_over(subject, static_cast<std::size_t>(kJobsPerSecond * kSpread.count()), kSpread, 6000, kLead);
   watch.stop();

@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kRate = 100;  // jobs per second, of all types together
 
 struct TypesOutcome {
-  double asleep_ms = 0, asleep_stats_ms = 0;  // with a far-off job in most lanes
-  double deep_asleep_ms = 0;                  // with more of them in each lane than an index is read through for
-  double idle_ms = 0, busy_ms = 0;            // processor time of node and PostgreSQL per minute
+  double far_off_ms = 0, far_off_stats_ms = 0;  // with a far-off job in most lanes
+  double many_far_off_ms = 0;                   // with more of them in each lane than an index is read through for
+  double idle_ms = 0, busy_ms = 0;              // processor time of node and PostgreSQL per minute
   double late_p50_ms = 0, late_p99_ms = 0, stats_ms = 0, resident_mb = 0;
 };
 
@@ -100,14 +100,14 @@ TypesOutcome run_types(Bench& bench, std::size_t n, std::vector<std::string> opt
   outcome.stats_ms = stats_ms(subject);
   if (n > 1) {
     put_to_sleep(bench, subject, names);
-    outcome.asleep_ms = idle_ms(subject, server, window_s);
-    outcome.asleep_stats_ms = stats_ms(subject);
+    outcome.far_off_ms = idle_ms(subject, server, window_s);
+    outcome.far_off_stats_ms = stats_ms(subject);
   }
   if (deep > 0) {
     write_pending(database.url(), deep * n, "statement_timestamp() + interval '1 day' + i % 3600 * interval '1 second'",
                   Indexes::kept, static_cast<int>(n));
     settle(database.url());
-    outcome.deep_asleep_ms = idle_ms(subject, server, window_s);
+    outcome.many_far_off_ms = idle_ms(subject, server, window_s);
   }
   outcome.resident_mb = subject.resident_mb();
   return outcome;
@@ -125,9 +125,9 @@ void measure_types(Bench& bench) {
   bench.results.add("types.many_busy", many.busy_ms);
   bench.results.add("types.many_late_p99", many.late_p99_ms);
   bench.results.add("types.stats", many.stats_ms);
-  bench.results.add("types.asleep_idle", many.asleep_ms);
-  bench.results.add("types.asleep_stats", many.asleep_stats_ms);
-  bench.results.add("types.deep_asleep_idle", many.deep_asleep_ms);
+  bench.results.add("types.far_off_idle", many.far_off_ms);
+  bench.results.add("types.far_off_stats", many.far_off_stats_ms);
+  bench.results.add("types.many_far_off_idle", many.many_far_off_ms);
   bench.results.add("types.resident", many.resident_mb);
 }
 
@@ -141,12 +141,12 @@ void measure_many_lanes(Bench& bench) {
   results.add("many_lanes.one_late_p99", one.late_p99_ms);
   results.add("many_lanes.late_p50", many.late_p50_ms);
   results.add("many_lanes.late_p99", many.late_p99_ms);
-  results.add("many_lanes.asleep_idle", many.asleep_ms);
-  results.add("many_lanes.stats", many.asleep_stats_ms);
+  results.add("many_lanes.far_off_idle", many.far_off_ms);
+  results.add("many_lanes.stats", many.far_off_stats_ms);
   results.add("many_lanes.resident", many.resident_mb);
 }
 
-void measure_unasked(Bench& bench) {
+void measure_pull_backlog(Bench& bench) {
   constexpr std::size_t kPullTypes = 20;
   Subject subject(bench.server, {bench.binary});
   std::deque<std::string> names;
@@ -160,8 +160,8 @@ void measure_unasked(Bench& bench) {
   subject.create(jobs);
   subject.settle();
   subject.wait_until(subject.db_now() + std::chrono::seconds(15), "jobs leave the memory");
-  bench.results.add("unasked.idle", idle);
-  bench.results.add("unasked.backlog", idle_ms(subject, server, bench.sizes.types_s));
+  bench.results.add("pull_backlog.idle", idle);
+  bench.results.add("pull_backlog.backlog", idle_ms(subject, server, bench.sizes.types_s));
 }
 
 void measure_registry(Bench& bench) {

@@ -148,7 +148,7 @@ void measure_verbs(Bench& bench) {
   Subject subject(bench.server, {bench.binary});
   const double length_s = std::max(2.0, bench.sizes.request_s / 3);
   write_pending(subject.database(), bench.sizes.verb_jobs, "now() + interval '1 day'", Indexes::kept);
-  write_finished_today(subject.database(), bench.sizes.verb_past_jobs);
+  write_finished_today(subject.database(), bench.sizes.verb_history_jobs);
   const VerbTargets pending = targets_of(subject.sql(), "tocsin.job_live");
   const VerbTargets finished = targets_of(subject.sql(), "(SELECT * FROM tocsin.job_history LIMIT 50000) h");
   for (TimedVerb& verb : verbs_of(pending, finished, unknown_targets(50'000))) {

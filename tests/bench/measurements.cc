@@ -4,11 +4,12 @@ namespace tocsin::bench {
 
 Sizes quick_sizes() {
   Sizes sizes;
-  for (std::size_t* n : {&sizes.lateness_jobs, &sizes.foreign_jobs, &sizes.drain_jobs,       &sizes.batch_jobs,
-                         &sizes.cancel_jobs,   &sizes.backlog_jobs, &sizes.burst_jobs,       &sizes.endpoint_burst_jobs,
-                         &sizes.life_jobs,     &sizes.handler_jobs, &sizes.broker_jobs,      &sizes.floor_rows,
-                         &sizes.floor_commits, &sizes.storm_jobs,   &sizes.storm_other_jobs, &sizes.idle_jobs,
-                         &sizes.verb_jobs,     &sizes.past_jobs,    &sizes.verb_past_jobs,   &sizes.counting_jobs})
+  for (std::size_t* n :
+       {&sizes.lateness_jobs, &sizes.cross_node_jobs,  &sizes.drain_jobs,        &sizes.batch_jobs,
+        &sizes.cancel_jobs,   &sizes.backlog_jobs,     &sizes.burst_jobs,        &sizes.endpoint_burst_jobs,
+        &sizes.life_jobs,     &sizes.handler_jobs,     &sizes.broker_jobs,       &sizes.floor_rows,
+        &sizes.floor_commits, &sizes.storm_jobs,       &sizes.storm_other_jobs,  &sizes.idle_jobs,
+        &sizes.verb_jobs,     &sizes.key_history_jobs, &sizes.verb_history_jobs, &sizes.counting_jobs})
     *n /= 10;
   sizes.counting_pairs /= 5;
   sizes.webhook_jobs /= 2;
@@ -41,7 +42,7 @@ const std::vector<Measurement>& measurements() {
   static const std::vector<Measurement> all = {
       {"floors", measure_floors},
       {"lateness", measure_lateness},
-      {"foreign", measure_foreign, true},
+      {"cross_node", measure_cross_node, true},
       {"outbox", measure_outbox, true},
       {"drain", measure_drain},
       {"single", measure_single},
@@ -61,14 +62,14 @@ const std::vector<Measurement>& measurements() {
       {"retention", measure_retention, true},
       {"reports", measure_reports, true},
       {"verbs", measure_verbs},
-      {"past", measure_past, true},
+      {"key_history", measure_key_history, true},
       {"leases", measure_leases},
       {"mixed", measure_mixed},
       {"isolation", measure_isolation, true},
       {"types", measure_types},
       {"many_lanes", measure_many_lanes, true},
       {"overload", measure_overload, true},
-      {"unasked", measure_unasked, true},
+      {"pull_backlog", measure_pull_backlog, true},
       {"registry", measure_registry, true},
       {"drift", measure_drift, true},
       {"cluster", measure_cluster, true},

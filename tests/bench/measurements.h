@@ -16,16 +16,16 @@ namespace tocsin::bench {
 struct Sizes {
   std::size_t lateness_jobs = 5'000;
   int lateness_s = 30;
-  std::size_t foreign_jobs = 2'000;
+  std::size_t cross_node_jobs = 2'000;
   std::size_t drain_jobs = 50'000;
   double request_s = 10;
   std::size_t batch_jobs = 100'000;
   std::size_t cancel_jobs = 20'000;
   std::size_t backlog_jobs = 1'000'000;
   std::size_t verb_jobs = 200'000;
-  std::size_t slow_list_rows = 1'000'000;  // done, that a list of a rare type reads
-  std::size_t past_jobs = 1'000'000;       // finished today, and on 30 days before
-  std::size_t verb_past_jobs = 300'000;    // finished a moment before the verbs are timed
+  std::size_t slow_list_rows = 1'000'000;    // done, that a list of a rare type reads
+  std::size_t key_history_jobs = 1'000'000;  // finished today, and on 30 days before
+  std::size_t verb_history_jobs = 300'000;   // finished a moment before the verbs are timed
   std::size_t webhook_jobs = 4'000;
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
@@ -82,7 +82,7 @@ struct Bench {
 };
 
 void measure_lateness(Bench& bench);
-void measure_foreign(Bench& bench);
+void measure_cross_node(Bench& bench);
 void measure_outbox(Bench& bench);
 void measure_drain(Bench& bench);
 void measure_single(Bench& bench);
@@ -102,7 +102,7 @@ void measure_peak(Bench& bench);
 void measure_types(Bench& bench);
 void measure_many_lanes(Bench& bench);
 void measure_overload(Bench& bench);
-void measure_unasked(Bench& bench);
+void measure_pull_backlog(Bench& bench);
 void measure_registry(Bench& bench);
 void measure_drift(Bench& bench);
 void measure_cluster(Bench& bench);
@@ -112,7 +112,7 @@ void measure_history(Bench& bench);
 void measure_retention(Bench& bench);
 void measure_reports(Bench& bench);
 void measure_verbs(Bench& bench);
-void measure_past(Bench& bench);
+void measure_key_history(Bench& bench);
 void measure_leases(Bench& bench);
 void measure_mixed(Bench& bench);
 

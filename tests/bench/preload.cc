@@ -163,8 +163,8 @@ void write_finished_today(const std::string& database, std::size_t n) {
           "') INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, finished_at, "
           "type_id, shard, status, attempts, max_attempts, biz_id, node, attribute) SELECT "
           "nextval('tocsin.job_seq') * 1024 + k.shard, now(), now(), now(), now(), now(), t.type_id, k.shard, 2, 1, "
-          "3, k.biz_id, 'preload', '{\"run\":\"verbs\"}' FROM (SELECT 'past-' || i % " +
-          keys + " AS biz_id, tocsin.shard_of('past-' || i % " + keys +
+          "3, k.biz_id, 'preload', '{\"run\":\"verbs\"}' FROM (SELECT 'finished-' || i % " +
+          keys + " AS biz_id, tocsin.shard_of('finished-' || i % " + keys +
           ", tocsin.shard_count()) AS shard FROM generate_series(1, " + count +
           ") i OFFSET 0) k, tocsin.biz_type t WHERE t.name = '" + kType + "'");
 }

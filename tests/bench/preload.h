@@ -18,8 +18,8 @@ void write_pending(const std::string& database, std::size_t n, const std::string
 // Jobs of kType that were done on the days before today, as many on each. Days are kept or dropped as a whole.
 void write_finished(const std::string& database, std::size_t n, int days, int types = 1);
 
-// Jobs of kType that were done today, in the order of their numbers, with their counts: four of each key `past-i`. They
-// leave what the planner knows of their table as it is.
+// Jobs of kType that were done today, in the order of their numbers, with their counts: four of each key `finished-i`.
+// They leave what the planner knows of their table as it is.
 void write_finished_today(const std::string& database, std::size_t n);
 
 // Statistics and the visibility map of all tables, and the checkpoint out of the way, over several connections.

@@ -65,8 +65,8 @@ const std::vector<Named>& past_verbs() {
       {"get_unknown", "get of no job"},
       {"list_key", "list by key"},
       {"list_key_pending", "list by key and status"},
-      {"list_past_key", "list by a key of the past"},
-      {"list_past_key_done", "list by a key of the past and status"},
+      {"list_finished_key", "list by a key of finished jobs"},
+      {"list_finished_key_done", "list by a key of finished jobs and status"},
       {"list_unknown_key", "list by a key without jobs"},
       {"list_done", "list of the done jobs of a type"},
       {"reschedule", "reschedule"},
@@ -74,7 +74,7 @@ const std::vector<Named>& past_verbs() {
       {"run", "run"},
       {"cancel", "cancel by id"},
       {"cancel_key", "cancel by key"},
-      {"cancel_past_key", "cancel by a key of the past"},
+      {"cancel_finished_key", "cancel by a key of finished jobs"},
       {"cancel_unknown_key", "cancel by a key without jobs"},
       {"sql_cancel_key", "cancel_jobs in SQL"},
       {"get_finished", "get of a finished job"},
@@ -83,11 +83,11 @@ const std::vector<Named>& past_verbs() {
 }
 
 Section past_section() {
-  Section section{"past", "One caller, p50 of 200 requests, beside many finished jobs", {}};
+  Section section{"key_history", "One caller, p50 of 200 requests, beside many finished jobs", {}};
   for (const Named& state : past_states())
     for (const Named& verb : past_verbs())
-      section.figures.push_back(
-          {std::string("past.") + state.name + "_" + verb.name, std::string(state.title) + ": " + verb.title, "ms"});
+      section.figures.push_back({std::string("key_history.") + state.name + "_" + verb.name,
+                                 std::string(state.title) + ": " + verb.title, "ms"});
   return section;
 }
 

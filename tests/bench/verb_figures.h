@@ -8,7 +8,7 @@
 
 namespace tocsin::bench {
 
-// A state of the history, and a verb that a lone caller calls in it: `name` as in the figure past.STATE_VERB.
+// A state of the history, and a verb that a lone caller calls in it: `name` as in the figure key_history.STATE_VERB.
 struct Named {
   const char* name;
   const char* title;

@@ -54,7 +54,7 @@ TEST_F(Amqp, DoneMeansThatTheQueueHasIt) {
   EXPECT_NE(rest().get("/metrics").text.find("tocsin_amqp_confirmed_total 300"), std::string::npos);
 }
 
-TEST_F(Amqp, WhatIsReturnedAsUnroutableIsRetriedWithTheReason) {
+TEST_F(Amqp, UnroutableMessagesAreRetriedWithTheReason) {
   put_type("nowhere", exit_to("exit.later"));
   const std::string id = create("nowhere", 0);
   EXPECT_TRUE(fails_with(id, "312 NO_ROUTE")) << first_error(id);
@@ -64,7 +64,7 @@ TEST_F(Amqp, WhatIsReturnedAsUnroutableIsRetriedWithTheReason) {
   EXPECT_EQ(probe().take("exit.later")->id, id);
 }
 
-TEST_F(Amqp, WhatTheBrokerRefusesIsRetriedWithTheReason) {
+TEST_F(Amqp, RefusedMessagesAreRetriedWithTheReason) {
   probe().declare("exit.full", {{"x-max-length", "1"}, {"x-overflow", "reject-publish"}});
   put_type("full", exit_to("exit.full"));
   EXPECT_TRUE(becomes(create("full", 0), "done"));
@@ -102,7 +102,7 @@ TEST_F(Amqp, ABrokerKilledInMidRunLosesNothingAndRepeatsCarryTheSameId) {
   EXPECT_EQ(seen, ids) << "every job is in the queue, and nothing under another id";
 }
 
-TEST_F(Amqp, ABrokerThatIsAwayAtFirstIsTheReasonAndItsEntriesWait) {
+TEST_F(Amqp, AnUnavailableBrokerIsReportedAndItsEntriesWait) {
   probe().declare("exit.early");
   probe().declare("entry.early");
   probe().publish("entry.early", entry("noop"), "m-1");
@@ -122,7 +122,7 @@ TEST_F(Amqp, ABrokerThatIsAwayAtFirstIsTheReasonAndItsEntriesWait) {
   EXPECT_TRUE(eventually([&] { return entry_state() == "ready: ok"; })) << entry_state();
 }
 
-TEST_F(Amqp, CallsNoAddressOfTheInsideUnlessTold) {
+TEST_F(Amqp, ConnectsToInternalAddressesOnlyWhenAllowed) {
   probe().declare("exit.inside");
   Json named = exit_to("exit.inside");
   named["handler"]["url"] = "amqp://localhost:" + std::to_string(broker().port());
@@ -159,7 +159,7 @@ TEST_F(Amqp, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {
   EXPECT_EQ(dead, (std::set<std::string>{"bad-1", "bad-2", "bad-3"}));
 }
 
-TEST_F(Amqp, AMessageWithoutAnIdIsOneJobAsOftenAsItIsGiven) {
+TEST_F(Amqp, EqualMessagesWithoutAnIdCreateOneJob) {
   probe().declare("entry.plain");
   start_with_entry("entry.plain");
   put_noop("plain");
@@ -170,7 +170,7 @@ TEST_F(Amqp, AMessageWithoutAnIdIsOneJobAsOftenAsItIsGiven) {
   }));
 }
 
-TEST_F(Amqp, ANodeKilledWhileItConsumesLosesNothingAndDoublesNothing) {
+TEST_F(Amqp, ANodeKilledWhileItConsumesLosesAndRepeatsNothing) {
   probe().declare("entry.kill");
   start();
   put_noop("kill");
@@ -187,7 +187,7 @@ TEST_F(Amqp, ANodeKilledWhileItConsumesLosesNothingAndDoublesNothing) {
   EXPECT_EQ(probe().depth("entry.kill"), 0) << "all acknowledged";
 }
 
-TEST_F(Amqp, AnEntryWaitsForItsBrokerAndForADatabaseThatIsAway) {
+TEST_F(Amqp, AnEntryWaitsForItsBrokerAndForItsDatabase) {
   PrivateCluster cluster;
   probe().declare("entry.wait");
   NodeProcess node(

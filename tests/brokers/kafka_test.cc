@@ -51,7 +51,7 @@ TEST_F(Kafka, AClusterDownInMidRunLosesNothingAndRepeatsKeepTheirId) {
   EXPECT_EQ(ids_of(kafka.read("crash", [&](const auto& all) { return ids_of(all) == ids; })), ids);
 }
 
-TEST_F(Kafka, WhatTheClusterRefusesIsAFailedAttemptWithItsWords) {
+TEST_F(Kafka, RefusedMessagesFailWithTheErrorOfTheCluster) {
   kafka.create("refused");
   put_type("refused", exit_to("refused"));
   kafka.refuse_once(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
@@ -62,19 +62,19 @@ TEST_F(Kafka, WhatTheClusterRefusesIsAFailedAttemptWithItsWords) {
   EXPECT_NE(errors[0]["message"].get<std::string>().find("authorization"), std::string::npos) << errors.dump();
 }
 
-TEST_F(Kafka, AClusterThatIsAwayAtFirstIsTheReason) {
+TEST_F(Kafka, AnUnavailableClusterIsReported) {
   kafka.create("early");
   kafka.go_down();
   waits_for_its_broker(exit_to("early"), "kafka://127.0.0.1", [&] { kafka.come_up(); });
 }
 
-TEST_F(Kafka, CallsNoAddressOfTheInsideUnlessTold) {
+TEST_F(Kafka, ConnectsToInternalAddressesOnlyWhenAllowed) {
   kafka.create("inside");
   may_be_refused_its_address(exit_to("inside"));
 }
 
 // Its list leads to an allowed address, and there the cluster names its broker at another.
-TEST_F(Kafka, ABrokerThatMayNotBeCalledIsTheReason) {
+TEST_F(Kafka, AForbiddenBrokerIsReported) {
   kafka.create("partly");
   const Forwarder way("127.0.0.2", kafka.port());
   Json type = exit_to("partly");
@@ -131,7 +131,7 @@ TEST_F(Kafka, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {
   EXPECT_NE(rest().get("/metrics").text.find("tocsin_entry_existing_total 0"), std::string::npos);
 }
 
-TEST_F(Kafka, ANodeKilledWhileItConsumesLosesNothingAndDoublesNothing) {
+TEST_F(Kafka, ANodeKilledWhileItConsumesLosesAndRepeatsNothing) {
   kafka.create("kill");
   for (int i = 0; i < 3000; ++i) kafka.publish("kill", entry("kill"), "k-" + std::to_string(i));
   kafka.flush();
@@ -146,7 +146,7 @@ TEST_F(Kafka, ANodeKilledWhileItConsumesLosesNothingAndDoublesNothing) {
 }
 
 // The second cluster has nothing of the first but the name of its topic.
-TEST_F(Kafka, ATopicThatIsMadeAnewBringsNewJobs) {
+TEST_F(Kafka, ARecreatedTopicCreatesNewJobs) {
   constexpr int kMessages = 20;
   KafkaCluster anew;
   start();
@@ -164,7 +164,7 @@ TEST_F(Kafka, ATopicThatIsMadeAnewBringsNewJobs) {
 }
 
 // Offsets begin again at 0 there: what they name now must not pass for what they named before.
-TEST(KafkaMessages, OfATopicThatIsMadeAnewAreNotThoseOfTheOldOne) {
+TEST(KafkaMessages, OfARecreatedTopicHaveNewIds) {
   EXPECT_EQ(position_id("t", 1, 0, 1'700'000'000'000), position_id("t", 1, 0, 1'700'000'000'000)) << "however often";
   EXPECT_NE(position_id("t", 1, 0, 1'700'000'000'000), position_id("t", 1, 0, 1'700'000'000'001));
   EXPECT_NE(position_id("t", 1, 0, 0), position_id("t", 1, 0, 1'700'000'000'000));

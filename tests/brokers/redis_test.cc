@@ -44,7 +44,7 @@ TEST_F(Redis, AStreamIsTrimmedToAboutItsLength) {
   EXPECT_LT(std::stoi(redis.ask({"XLEN", "short"}).at(0)), 400);
 }
 
-TEST_F(Redis, WhatTheServerRefusesIsRetriedWithTheReason) {
+TEST_F(Redis, RefusedEntriesAreRetriedWithTheReason) {
   redis.ask({"SET", "taken", "a string"});
   Json stranger = exit_to("stream");
   stranger["handler"]["url"] = redis.url("wrong");
@@ -63,7 +63,7 @@ TEST_F(Redis, AServerKilledInMidRunLosesNothingAndRepeatsCarryTheSameId) {
   EXPECT_EQ(ids_in("crash"), ids);
 }
 
-TEST_F(Redis, AServerThatIsAwayAtFirstIsTheReason) {
+TEST_F(Redis, AnUnavailableServerIsReported) {
   redis.kill();
   waits_for_its_broker(exit_to("early"), "redis://127.0.0.1", [&] { redis.start(); });
   EXPECT_EQ(ids_in("early").size(), 1U);

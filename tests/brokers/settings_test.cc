@@ -50,7 +50,7 @@ class BrokerSettings : public testing::Test {
   int last_ = 0;
 };
 
-TEST_F(BrokerSettings, AnEntryNeedsAKindThatThereIs) {
+TEST_F(BrokerSettings, AnEntryNeedsAKnownKind) {
   EXPECT_EQ(entry_fault("{}"), "entry[2].kind");
   EXPECT_EQ(entry_fault(R"({"kind":"pigeon"})"), "entry[2].kind");
   EXPECT_EQ(entry_fault(R"({"kind":5})"), "entry[2].kind");
@@ -58,7 +58,7 @@ TEST_F(BrokerSettings, AnEntryNeedsAKindThatThereIs) {
 }
 
 #if defined(TOCSIN_HAS_AMQP) && defined(TOCSIN_HAS_REDIS)
-TEST_F(BrokerSettings, AddressesOfTheInsideAreRefusedWhenTheTypeIsWritten) {
+TEST_F(BrokerSettings, InternalAddressesAreRefusedWhenTheTypeIsWritten) {
   for (const char* host : {"127.0.0.1", "[::1]", "10.1.2.3", "169.254.169.254", "2130706433", "[::ffff:10.0.0.1]"}) {
     EXPECT_EQ(refusal("amqp", std::string(R"(,"url":"amqp://)") + host + "\""), "handler.url") << host;
     EXPECT_EQ(refusal("redis", std::string(R"(,"url":"redis://)") + host + "\""), "handler.url") << host;

@@ -19,7 +19,7 @@ TEST_P(BulkContract, ChangesEachMatchingJobOnce) {
   EXPECT_EQ(run(bulk), 5) << "a bulk that is done changes nothing more";
 }
 
-TEST_P(BulkContract, LeavesWhatWasCreatedAfterItBegan) {
+TEST_P(BulkContract, SkipsJobsCreatedAfterItsStart) {
   create(later("a"));
   const Bulk bulk = start(all_of_type(BulkAction::cancel));
   let_pass(kShort);
@@ -122,7 +122,7 @@ TEST_P(BulkContract, IsTakenOverByItsIdWhileNoNodeRunsIt) {
   EXPECT_EQ(must(db->bulks().take_over(3, kLong))->bulk_id, other.bulk_id);
 }
 
-TEST_P(BulkContract, ChangesNothingMoreOnceItIsClosed) {
+TEST_P(BulkContract, ChangesNothingAfterItIsClosed) {
   const auto jobs = create({later("a"), later("b"), later("c")});
   const Bulk bulk = start(all_of_type(BulkAction::cancel));
   EXPECT_EQ(must(db->bulks().run_batch(bulk, 2)).changed, 2);
@@ -155,7 +155,7 @@ TEST_P(BulkContract, EndsOnce) {
   EXPECT_TRUE(ended->finished_at);
 }
 
-TEST_P(BulkContract, IsToldToStop) {
+TEST_P(BulkContract, TheNodeThatRunsItReadsTheStopRequest) {
   const Bulk bulk = start(all_of_type(BulkAction::cancel));
   EXPECT_FALSE(bulk.is_stop_requested);
   EXPECT_TRUE(must(db->bulks().request_stop(bulk.bulk_id))->is_stop_requested);

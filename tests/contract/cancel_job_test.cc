@@ -37,7 +37,7 @@ TEST(CancelJob, FindsAJobThatIsRevivedMeanwhile) {
 }
 
 // As after a restore that set the sequence back: the job that is created next has the id of the one before it.
-class IdsThatComeAgain : public ::testing::Test {
+class ReusedIds : public ::testing::Test {
  protected:
   void SetUp() override {
     database.query(
@@ -60,7 +60,7 @@ class IdsThatComeAgain : public ::testing::Test {
   TestDatabase database;
 };
 
-TEST_F(IdsThatComeAgain, FailNoCancelInATransactionOfTheBusiness) {
+TEST_F(ReusedIds, FailNoCancelInTheCallersTransaction) {
   for (const bool is_by_key : {false, true}) {
     database.query("DELETE FROM tocsin.job_history");
     const auto first = create();
@@ -80,7 +80,7 @@ TEST_F(IdsThatComeAgain, FailNoCancelInATransactionOfTheBusiness) {
   }
 }
 
-TEST_F(IdsThatComeAgain, ARollbackKeepsTheOlderRecord) {
+TEST_F(ReusedIds, ARollbackKeepsTheOlderRecord) {
   const auto first = create();
   database.query("SELECT tocsin.cancel_job(" + std::to_string(first) + ")");
   set_back(first);
@@ -94,7 +94,7 @@ TEST_F(IdsThatComeAgain, ARollbackKeepsTheOlderRecord) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE job_id = " + std::to_string(first)), 2);
 }
 
-TEST_F(IdsThatComeAgain, StopNoEntryOfAnOutbox) {
+TEST_F(ReusedIds, BlockNoOutboxEntry) {
   const auto id = create();
   const auto take_over = [&](const std::string& key, bool is_cancelled, const std::string& created) {
     return database.query("SELECT error FROM tocsin.take_over(1::smallint, now() + '1 minute', ARRAY[" +

@@ -29,7 +29,7 @@ TEST_P(StoreContract, CancelMovesAPendingJobToHistory) {
   }
 }
 
-TEST_P(StoreContract, CancelSaysWhatItFoundInOrder) {
+TEST_P(StoreContract, CancelAnswersEachIdInOrder) {
   const Ids jobs = create({later("a"), due("b"), due("c"), due("d"), later("e")});
   const JobId unknown = make_job_id(777'777, 0), no_shard = make_job_id(777'777, 1000);
   claim_one(jobs[1]);
@@ -90,7 +90,7 @@ TEST_P(StoreContract, CancelOfAnIdGivenTwiceCancelsOnce) {
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::cancelled, 1}}));
 }
 
-TEST_P(StoreContract, CancelOfALockedRowSaysSoAndSpoilsNoOtherAnswer) {
+TEST_P(StoreContract, CancelOfALockedRowIsBusyAndFailsNoOther) {
   const JobId id = create(later());
   db->lock(id);
   for (const LockWait wait : {LockWait::none, LockWait::some_seconds}) {
@@ -185,7 +185,7 @@ TEST_P(StoreContract, CancelAllSaysThatMoreHaveEndedThanItNames) {
   EXPECT_TRUE(none.has_more_finished);
 }
 
-TEST_P(StoreContract, CancelAllPassesLockedJobsBy) {
+TEST_P(StoreContract, CancelAllSkipsLockedJobs) {
   const Ids jobs = create({later("same"), later("same"), later("same")});
   db->lock(jobs[1]);
   const CancelAllReply reply = must(db->client_store().cancel_all("same", type_id));
@@ -324,7 +324,7 @@ TEST_P(StoreContract, RetryMakesADeadJobPendingAgain) {
   EXPECT_EQ(dead.errors.size(), 2u);
 }
 
-TEST_P(StoreContract, RetryEachTellsOneCallerOnlyThatItRevived) {
+TEST_P(StoreContract, RetryEachReportsARevivalToOneCaller) {
   const JobId dead = create(due("a")), pending = create(due("b"));
   kill(dead, "no");
   const std::vector<JobId> ids{dead, pending, dead, 77 * 1024};
@@ -376,7 +376,7 @@ TEST_P(StoreContract, RetryManyTakesTheOldestDeadOfATypeUpToItsLimit) {
   EXPECT_EQ(claim(jobs).size(), 6u) << "without a rate all are due at once";
 }
 
-TEST_P(StoreContract, RetryManyKeepsToTheTimesGiven) {
+TEST_P(StoreContract, RetryManyAppliesItsTimeRange) {
   Ids jobs;
   for (int i = 0; i < 4; ++i) {
     jobs.push_back(create(due("order-" + std::to_string(i))));
@@ -392,7 +392,7 @@ TEST_P(StoreContract, RetryManyKeepsToTheTimesGiven) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(find(jobs[i]).status, expected[i]) << i;
 }
 
-TEST_P(StoreContract, RetryManySpreadsTheJobsAtTheRateAsked) {
+TEST_P(StoreContract, RetryManySpreadsTheJobsAtTheRequestedRate) {
   Ids jobs;
   for (int i = 0; i < 10; ++i) {
     jobs.push_back(create(due("order-" + std::to_string(i))));

@@ -21,7 +21,7 @@ std::vector<JobId> ids_of(const auto& items) {
 
 using Ids = std::vector<JobId>;
 
-TEST_P(StoreContract, ClaimTakesADueJobAndSaysEverythingAboutIt) {
+TEST_P(StoreContract, ClaimTakesADueJobAndReturnsEveryField) {
   NewJob job = due("order-1");
   job.attribute_json = R"({"amount": 12.5})";
   job.max_attempts = 7;
@@ -53,7 +53,7 @@ TEST_P(StoreContract, ClaimTakesADueJobAndSaysEverythingAboutIt) {
   EXPECT_EQ(stored.action_time, claimed.job.action_time);
 }
 
-TEST_P(StoreContract, AClaimTellsWhenTheJobWasDue) {
+TEST_P(StoreContract, AClaimReturnsTheDueTime) {
   const JobId id = create(due("one")), other = create(due("two"));
   const WallTime time = find(id).fire_at, others_time = find(other).fire_at;
   EXPECT_EQ(claim_one(id).fire_at_before, time);
@@ -108,7 +108,7 @@ TEST_P(StoreContract, ClaimGivesEachJobItsOwnTimeToRun) {
 }
 
 // After a failover that lost more than a sequence writes ahead, an id may be another job's.
-TEST_P(StoreContract, ClaimAndFireLeaveJobsOfAnotherTypeThanWasSeenAlone) {
+TEST_P(StoreContract, ClaimAndFireSkipJobsWhoseTypeHasChanged) {
   const auto jobs = create({due("a"), due("b")});
   auto candidates = seen(jobs);
   candidates[0].type_id = other_type_id;
@@ -130,7 +130,7 @@ TEST_P(StoreContract, ClaimSkipsLockedRowsWithoutWaiting) {
   EXPECT_EQ(ids_of(claim(jobs)), Ids{jobs[0]});
 }
 
-TEST_P(StoreContract, TokensDifferBetweenJobsAndBetweenTickets) {
+TEST_P(StoreContract, TokensDifferBetweenJobsAndBetweenClaimSeeds) {
   std::vector<NewJob> wanted;
   for (int i = 0; i < 100; ++i) wanted.push_back(due("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
@@ -222,7 +222,7 @@ TEST_P(StoreContract, ClaimDueBeginsAtFromAndStaysInItsLane) {
   EXPECT_EQ(find(other).status, JobStatus::pending);
 }
 
-TEST_P(StoreContract, ClaimsOfABacklogMayBeginAmongRowsOfOneInstant) {
+TEST_P(StoreContract, ClaimsOfABacklogMayBeginAmongRowsOfEqualTime) {
   const WallTime at = db->now() + 100 * kShort;
   std::vector<NewJob> wanted(5, due("same"));
   for (NewJob& job : wanted) job.when = {at, {}};
@@ -281,7 +281,7 @@ TEST_P(StoreContract, ClaimDueSetsTheSameAsClaim) {
 
 // claimed_with -------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreContract, AJobThatIsNamedTwiceIsWonAndToldOnce) {
+TEST_P(StoreContract, AJobNamedTwiceIsClaimedAndReturnedOnce) {
   const JobId job = create(due());
   const Ids twice = {job, job};
   const ClaimTicket mine = ticket();
@@ -293,7 +293,7 @@ TEST_P(StoreContract, AJobThatIsNamedTwiceIsWonAndToldOnce) {
   EXPECT_EQ(must(db->store().fire(seen(Ids{instant, instant}), "n")).size(), 1U);
 }
 
-TEST_P(StoreContract, ClaimedWithTellsWhatAClaimWon) {
+TEST_P(StoreContract, ClaimedWithReturnsTheJobsOfAClaim) {
   const Ids jobs = create({due("a"), due("b"), later("c")});
   const ClaimTicket mine = ticket();
   const std::vector<Duration> ttr(3, kLong);
@@ -309,7 +309,7 @@ TEST_P(StoreContract, ClaimedWithTellsWhatAClaimWon) {
   }
 }
 
-TEST_P(StoreContract, ClaimedWithTellsNothingOfOtherClaims) {
+TEST_P(StoreContract, ClaimedWithReturnsNoJobsOfOtherClaims) {
   const Ids jobs = create({due("a"), due("b"), due("c")});
   const std::vector<Duration> ttr(1, kShort);
   const ClaimTicket mine = ticket();
@@ -323,7 +323,7 @@ TEST_P(StoreContract, ClaimedWithTellsNothingOfOtherClaims) {
   EXPECT_TRUE(must(db->store().claimed_with(mine, jobs)).empty());
 }
 
-TEST_P(StoreContract, ClaimedWithOfALaneTellsWhatClaimDueWon) {
+TEST_P(StoreContract, ClaimedWithOfALaneReturnsTheJobsOfClaimDue) {
   std::vector<NewJob> wanted(5, due("same"));
   const Ids jobs = create(wanted);
   const Lane lane = lane_of(jobs[0]);
@@ -336,7 +336,7 @@ TEST_P(StoreContract, ClaimedWithOfALaneTellsWhatClaimDueWon) {
   EXPECT_TRUE(must(db->store().claimed_with(mine, Lane{lane.shard, other_type_id})).empty());
 }
 
-TEST_P(StoreContract, ClaimedWithForgetsFinishedJobs) {
+TEST_P(StoreContract, ClaimedWithReturnsNoFinishedJobs) {
   const JobId id = create(due());
   const ClaimTicket mine = ticket();
   const std::vector<Duration> ttr{kLong};

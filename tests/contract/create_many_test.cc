@@ -8,7 +8,7 @@ namespace {
 
 using CreateKind = CreateReply::Kind;
 
-TEST_P(StoreContract, AllOrNothingUndoesTheWholeCallAndSaysWhichWasRefused) {
+TEST_P(StoreContract, AllOrNothingUndoesTheCallAndNamesTheRefusedItem) {
   const JobId kept = create(keyed("used", in(kLong), R"("first")"));
   const JobId replaced = create(keyed("movable", in(kLong), R"("stays")"));
   NewJob move = keyed("movable", in(kLong * 2), R"("moved")");
@@ -79,7 +79,7 @@ TEST_P(StoreContract, ABatchFollowsTheRuleOfEachItem) {
   }
 }
 
-TEST_P(StoreContract, ItemsOfOneKeyHaveTheirTurnsInOrder) {
+TEST_P(StoreContract, ItemsOfOneKeyAreAppliedInOrder) {
   const WallTime base = db->now() + kLong;
   const JobId id = create(keyed("k", at(base), R"("old")"));
   std::vector<NewJob> wanted;
@@ -112,7 +112,7 @@ TEST_P(StoreContract, AllOrNothingWithoutARefusalDoesAll) {
   EXPECT_EQ(replies[2].kind, CreateKind::created);
 }
 
-TEST_P(StoreContract, EachByItselfKeepsWhatWasNotRefused) {
+TEST_P(StoreContract, EachByItselfKeepsTheAcceptedItems) {
   const JobId kept = create(keyed("used", in(kLong), R"("first")"));
   const std::vector<NewJob> wanted = {due("a"), keyed("used", in(kLong), R"("second")"), keyed("fresh", in(kLong)),
                                       due("b")};

@@ -64,7 +64,7 @@ TEST_P(StoreContract, CreateWithARelativeTimeCountsFromTheDatabaseClock) {
   EXPECT_EQ(reply.fire_at, reply.action_time);
 }
 
-TEST_P(StoreContract, CreateOfAPastTimeIsDueAtOnceAndKeepsTheTimeAsked) {
+TEST_P(StoreContract, CreateOfAPastTimeIsDueNowAndKeepsTheRequestedTime) {
   NewJob wanted = due();
   wanted.when = at(WallTime{std::chrono::sys_days(std::chrono::year(2001) / 2 / 3)});
   const WallTime before = db->now();
@@ -92,7 +92,7 @@ const std::vector<std::string> kStrangeTexts = {
     "\x01\x7f",    "(1,2)", "\\x41", "[null]", ";DROP", "\\.", "\\N", "\t",
     "\\t"};
 
-TEST_P(StoreContract, CreateKeepsStrangeTextAsItIs) {
+TEST_P(StoreContract, CreateStoresUnusualTextUnchanged) {
   std::vector<NewJob> wanted;
   for (const std::string& text : kStrangeTexts) {
     NewJob job = later(text.empty() ? "\xc2\xa0" : text);
@@ -209,7 +209,7 @@ TEST_P(StoreContract, CreateWithTheSameKeyAndBodyAnswersTheFirstJob) {
   EXPECT_FALSE(again.is_refused());
 }
 
-TEST_P(StoreContract, CreateComparesWhatWasAskedForNotWhereItWasCountedFrom) {
+TEST_P(StoreContract, CreateComparesRequestedDelaysNotResultingTimes) {
   NewJob job = keyed("k", at(db->now() + kLong));
   job.when.asked_in = kLong;
   create(job);
@@ -249,7 +249,7 @@ TEST_P(StoreContract, AMaxAttemptsOfTheTypeIsNotPartOfTheBody) {
   EXPECT_EQ(create_reply(job).kind, CreateKind::existing);
 }
 
-TEST_P(StoreContract, KeysAreTheirBusinessKeysAndTypesOwn) {
+TEST_P(StoreContract, KeysAreUniquePerBusinessKeyAndType) {
   const NewJob first = keyed("k", in(kLong));
   NewJob other_biz = first, other_type = first, no_key = first, other_key = first;
   other_biz.biz_id = "order-2";
@@ -411,7 +411,7 @@ TEST_P(StoreContract, OnConflictWaitsForNoOtherTransaction) {
   EXPECT_EQ(must(db->client_store().create({&replacing, 1}, CreateMode::each_if_free))[0].kind, CreateKind::updated);
 }
 
-TEST_P(StoreContract, CreateByItselfAHeldKeyFailsNoOtherItem) {
+TEST_P(StoreContract, CreateEachByItselfFailsOnlyTheItemOfALockedKey) {
   const JobId id = create(keyed("held", in(kLong), R"({"n":1})"));
   const JobId other = create(keyed("free", in(kLong), R"({"n":1})"));
   db->lock(id);
@@ -430,7 +430,7 @@ TEST_P(StoreContract, CreateByItselfAHeldKeyFailsNoOtherItem) {
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::pending, 5}}));
 }
 
-TEST_P(StoreContract, IdsTellTheOrderOfCreationWhicheverSessionDrewThem) {
+TEST_P(StoreContract, IdsFollowTheOrderOfCreationAcrossSessions) {
   const auto made_by = [&](ClientStore& client_store) {
     return must(client_store.create(std::vector{later()}, CreateMode::all_or_nothing)).at(0).job_id;
   };

@@ -181,7 +181,7 @@ TEST_P(StoreContract, FinishIsSafeToRepeat) {
   EXPECT_EQ(find(jobs[3]).attempts, 0);
 }
 
-TEST_P(StoreContract, FinishAnswersInTheOrderAsked) {
+TEST_P(StoreContract, FinishAnswersInTheOrderOfItsRequests) {
   std::vector<NewJob> wanted;
   for (int i = 0; i < 40; ++i) wanted.push_back(due("order-" + std::to_string(i)));
   const Ids jobs = create(wanted);
@@ -234,7 +234,7 @@ TEST_P(StoreContract, FinishKeepsTheLastSixteenErrors) {
   EXPECT_EQ(stored.errors.back().attempt, 20);
 }
 
-TEST_P(StoreContract, FinishKeepsStrangeMessagesAsTheyAre) {
+TEST_P(StoreContract, FinishStoresUnusualMessagesUnchanged) {
   const std::vector<std::string> strange = {"",
                                             "NULL",
                                             "null",
@@ -279,7 +279,7 @@ TEST_P(StoreContract, FinishTakesTenThousandOutcomesAtOnce) {
 // mark_dead
 // ---------------------------------------------------------------------------------------------------------------
 
-TEST_P(StoreContract, MarkDeadTakesWhatExpiredOnItsLastAttempt) {
+TEST_P(StoreContract, MarkDeadTakesJobsWhoseLastLeaseHasEnded) {
   NewJob job = due();
   job.max_attempts = 1;
   const JobId id = create(job);

@@ -44,7 +44,7 @@ TEST_P(StoreContract, FunctionAnswersAreWritten) {
   for (const char* biz_id : {"a", "b", "c"}) EXPECT_EQ(db->noted(biz_id), 1) << biz_id;
 }
 
-TEST_P(StoreContract, FunctionsAreCalledForManyInOneGo) {
+TEST_P(StoreContract, FunctionsAreCalledForManyJobsInOneStatement) {
   std::vector<FunctionCall> calls;
   for (int i = 0; i < 20; ++i) calls.push_back(call_of(claim_one(create(due("order-" + std::to_string(i))))));
   const FunctionReply reply = run(*db, "done", calls);
@@ -67,14 +67,14 @@ TEST_P(StoreContract, FunctionFailureUndoesEverything) {
   EXPECT_EQ(db->noted("good"), 1);
 }
 
-TEST_P(StoreContract, FunctionAnswerThatMeansNothingUndoesEverything) {
+TEST_P(StoreContract, AFunctionAnswerOfNoMeaningUndoesEverything) {
   const ClaimedJob job = claim_one(create(due("a")));
   EXPECT_NE(run(*db, "odd", {call_of(job)}).failure.find("means nothing: 7"), std::string::npos);
   EXPECT_EQ(db->noted("a"), 0);
   EXPECT_EQ(find(job.job.job_id).status, JobStatus::running);
 }
 
-TEST_P(StoreContract, FunctionThatIsNotThereFails) {
+TEST_P(StoreContract, AMissingFunctionFails) {
   EXPECT_NE(run(*db, "missing", {call_of(claim_one(create(due("a"))))}).failure.find("shop.missing"),
             std::string::npos);
 }
@@ -100,7 +100,7 @@ TEST_P(StoreContract, FunctionIsNotCalledForAStaleClaim) {
   EXPECT_EQ(db->noted("a"), 1);
 }
 
-TEST_P(StoreContract, FunctionCallsPassLockedRowsBy) {
+TEST_P(StoreContract, FunctionCallsSkipLockedRows) {
   const ClaimedJob locked = claim_one(create(due("a"))), free = claim_one(create(due("b")));
   static_cast<void>(db->functions());
   db->lock(locked.job.job_id);
@@ -112,7 +112,7 @@ TEST_P(StoreContract, FunctionCallsPassLockedRowsBy) {
   EXPECT_TRUE(run(*db, "done", {call_of(locked)}).written[0]);
 }
 
-TEST_P(StoreContract, FunctionCheckSaysWhatThereIs) {
+TEST_P(StoreContract, FunctionCheckRefusesAMissingFunction) {
   EXPECT_TRUE(db->functions().check({"shop", "done"}).ok());
   const Status missing = db->functions().check({"shop", "missing"});
   ASSERT_FALSE(missing.ok());

@@ -4,14 +4,14 @@
 namespace tocsin {
 namespace {
 
-TEST_P(StoreContract, DropLateTakesNothingOfATypeThatRunsHoweverLate) {
+TEST_P(StoreContract, DropLateSkipsTypesWithoutALatenessLimit) {
   const JobId id = create(due());
   let_pass(2 * kShort);
   EXPECT_EQ(must(db->store().drop_late(lane_of(id), db->now(), 10, 0, "node-a")), 0);
   EXPECT_EQ(find(id).status, JobStatus::pending);
 }
 
-TEST_P(StoreContract, DropLateTakesNothingThatIsNotLateYetWhateverTheNodeBelieves) {
+TEST_P(StoreContract, DropLateJudgesLatenessByTheDatabaseClock) {
   BizType type;
   type.name = "order.unpaid";
   type.handler_kind = "noop";
@@ -23,8 +23,8 @@ TEST_P(StoreContract, DropLateTakesNothingThatIsNotLateYetWhateverTheNodeBelieve
   EXPECT_EQ(find(id).status, JobStatus::pending);
 }
 
-TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
-  make_perishable();
+TEST_P(StoreContract, DropLateMarksEarlierJobsDeadWithAReason) {
+  set_lateness_limit();
   const JobId old = create(due("same"));
   let_pass(kShort);
   const WallTime before = db->now();
@@ -47,8 +47,8 @@ TEST_P(StoreContract, DropLateMakesDeadWhatLiesBeforeAndSaysWhy) {
   EXPECT_EQ(must(db->store().drop_late(lane_of(old), before, 10, 0, "node-a")), 0);
 }
 
-TEST_P(StoreContract, DropLateNeverTakesWhatIsNotDueOrStillLeased) {
-  make_perishable();
+TEST_P(StoreContract, DropLateSkipsJobsThatAreNotDueOrStillLeased) {
+  set_lateness_limit();
   const JobId future = create(later("same")), leased = create(due("same"));
   claim_one(leased);
   EXPECT_EQ(must(db->store().drop_late(lane_of(future), db->now() + 2 * kLong, 10, 0, "node-a")), 0);
@@ -56,8 +56,8 @@ TEST_P(StoreContract, DropLateNeverTakesWhatIsNotDueOrStillLeased) {
   EXPECT_EQ(find(leased).status, JobStatus::running);
 }
 
-TEST_P(StoreContract, DropLateTakesWhoseLeaseEndedAndTheirResultsAreStale) {
-  make_perishable();
+TEST_P(StoreContract, DropLateTakesExpiredLeasesAndTheirResultsAreStale) {
+  set_lateness_limit();
   const JobId id = create(due());
   const ClaimedJob claimed = claim_and_expire(id);
   let_pass(3 * kShort);
@@ -67,7 +67,7 @@ TEST_P(StoreContract, DropLateTakesWhoseLeaseEndedAndTheirResultsAreStale) {
 }
 
 TEST_P(StoreContract, DropLateTakesTheOldestAndSkipsTheLocked) {
-  make_perishable();
+  set_lateness_limit();
   std::vector<JobId> jobs;
   for (int i = 0; i < 4; ++i) jobs.push_back(create(due("same")));
   let_pass(3 * kShort);
@@ -84,7 +84,7 @@ TEST_P(StoreContract, DropLateTakesTheOldestAndSkipsTheLocked) {
 }
 
 TEST_P(StoreContract, ADroppedJobThatIsRetriedIsDueNowAndNotLateAnyMore) {
-  make_perishable();
+  set_lateness_limit();
   const JobId id = create(due());
   let_pass(3 * kShort);
   const WallTime before = db->now();
@@ -95,7 +95,7 @@ TEST_P(StoreContract, ADroppedJobThatIsRetriedIsDueNowAndNotLateAnyMore) {
   EXPECT_EQ(claim({id}).size(), 1U);
 }
 
-TEST_P(StoreContract, ClaimsOfABacklogEndWhereTheyAreToldTo) {
+TEST_P(StoreContract, ClaimsOfABacklogEndAtTheirUpperBound) {
   const JobId old = create(due("same"));
   let_pass(kShort);
   const WallTime to = db->now();

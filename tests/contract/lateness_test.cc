@@ -98,7 +98,7 @@ TEST_P(StoreContract, AReplaceAfterAFailedAttemptStartsAnew) {
   EXPECT_EQ(find(id).due_at(), *again.when.at);
 }
 
-TEST_P(StoreContract, ARevivedJobIsLateByWhatPassedSinceItsRevival) {
+TEST_P(StoreContract, ARevivedJobCountsItsLatenessFromItsRevival) {
   const JobId id = create(due());
   kill(id);
   let_pass(std::chrono::milliseconds(20));

@@ -20,7 +20,7 @@ LeaseItem report(std::vector<FinishRequest> outcomes, Result<Replies>& reply) {
                         }}};
 }
 
-TEST_P(StoreContract, RoundsCountTheAckOrTheNackOfALeaseAndNeverBoth) {
+TEST_P(StoreContract, LeaseRoundsCountAnAckOrANackAndNeverBoth) {
   const std::vector<JobId> ids = create({due("a"), due("b")});
   for (const JobId id : ids) {
     const ClaimToken token = claim_one(id).token;
@@ -44,7 +44,7 @@ TEST_P(StoreContract, RoundsCountTheAckOrTheNackOfALeaseAndNeverBoth) {
   }
 }
 
-TEST_P(StoreContract, RoundsOfMoreThanAStatementTakesAnswerEachCallInOrder) {
+TEST_P(StoreContract, LeaseRoundsOfSeveralStatementsAnswerInOrder) {
   std::vector<NewJob> wanted;
   for (int i = 0; i < 2'500; ++i) wanted.push_back(due("order-" + std::to_string(i)));
   const std::vector<JobId> ids = create(wanted);
@@ -69,7 +69,7 @@ TEST_P(StoreContract, RoundsOfMoreThanAStatementTakesAnswerEachCallInOrder) {
   }
 }
 
-TEST_P(StoreContract, RoundsLeaveTheLeasesOfLockedRowsForLater) {
+TEST_P(StoreContract, LeaseRoundsReturnLeasesOfLockedRowsForARetry) {
   const std::vector<JobId> ids = create({due("a"), due("b")});
   std::vector<FinishRequest> outcomes;
   for (const JobId id : ids) outcomes.push_back({id, claim_one(id).token, FinishKind::done, {}, ""});

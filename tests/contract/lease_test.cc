@@ -21,7 +21,7 @@ std::optional<TypeId> extend(StoreFixture& db, const Lease& lease, Duration ttr)
   return reply.kind == LeaseReply::applied ? std::optional(reply.type_id) : std::nullopt;
 }
 
-TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
+TEST_P(StoreContract, LeasedReturnsTheHolderAndTheAttempts) {
   NewJob wanted = due();
   wanted.max_attempts = 3;
   const JobId id = create(wanted), other = create(due("order-2"));
@@ -39,7 +39,7 @@ TEST_P(StoreContract, LeasedTellsWhoHoldsAndHowManyAttemptsWereMade) {
   EXPECT_EQ(find(id).status, JobStatus::running) << "nothing is changed";
 }
 
-TEST_P(StoreContract, LeasesFinishEachInItsWayAndInOrder) {
+TEST_P(StoreContract, LeasesFinishEachWithItsOutcomeInOrder) {
   const std::vector<JobId> ids = create({due("a"), due("b"), due("c"), due("d"), later("e")});
   std::vector<FinishRequest> requests;
   const std::vector<FinishKind> kinds{FinishKind::done, FinishKind::retry, FinishKind::dead, FinishKind::release_claim};
@@ -119,7 +119,7 @@ TEST_P(StoreContract, LeasesOfLockedRowsDelayNoOthers) {
   EXPECT_EQ(tocsin::finish(*db, requests[0]), LeaseReply::applied);
 }
 
-TEST_P(StoreContract, ExtensionsOfLockedRowsSpoilNoOthers) {
+TEST_P(StoreContract, ExtensionsOfLockedRowsFailNoOthers) {
   const JobId locked = create(due("a")), open = create(due("b")), over = create(due("c"));
   const ClaimedJob held = claim_one(locked), other = claim_one(open);
   const std::vector<Extension> extensions{
@@ -138,7 +138,7 @@ TEST_P(StoreContract, ExtensionsOfLockedRowsSpoilNoOthers) {
   EXPECT_EQ(tocsin::extend(*db, extensions[0].lease, kLong), type_id);
 }
 
-TEST_P(StoreContract, OfALeaseThatIsGivenTwiceOneIsWritten) {
+TEST_P(StoreContract, ALeaseGivenTwiceIsWrittenOnce) {
   const JobId id = create(due("a"));
   const ClaimedJob held = claim_one(id);
   const FinishRequest done{id, held.token, FinishKind::done, {}, ""},
@@ -151,7 +151,7 @@ TEST_P(StoreContract, OfALeaseThatIsGivenTwiceOneIsWritten) {
   EXPECT_EQ(find(id).status, replies[0] == LeaseReply::applied ? JobStatus::done : JobStatus::dead);
 }
 
-TEST_P(StoreContract, LeasesLeftTellsHowLongEachHolds) {
+TEST_P(StoreContract, LeasesLeftReturnsTheRemainingTimes) {
   const JobId held = create(due("a")), done = create(due("b")), over = create(due("c")), open = create(due("d"));
   const ClaimedJob first = claim_one(held, kLong), second = claim_one(done, kLong);
   EXPECT_EQ(tocsin::finish(*db, {done, second.token, FinishKind::done, {}, ""}), LeaseReply::applied);

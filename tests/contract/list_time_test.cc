@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-class ListTime : public ::testing::Test {
+class ListTimeout : public ::testing::Test {
  protected:
   SessionConfig limited_to(int limit_ms) const {
     SessionConfig config{database.url()};
@@ -33,7 +33,7 @@ class ListTime : public ::testing::Test {
 
 // A list reads twice when the newest rows do not fill its page: the second read has what the first one left of the
 // time.
-TEST_F(ListTime, IsOneForBothReads) {
+TEST_F(ListTimeout, CoversBothReadsOfAList) {
   // The filter of local jobs notes which limit it runs under.
   database.query("CREATE SEQUENCE public.limit_ms");
   database.query(
@@ -46,7 +46,7 @@ TEST_F(ListTime, IsOneForBothReads) {
   EXPECT_LT(database.number("SELECT last_value FROM public.limit_ms"), 5'000);
 }
 
-TEST_F(ListTime, IsAnErrorOfItsOwnWhenItIsOver) {
+TEST_F(ListTimeout, HasItsOwnErrorField) {
   pqxx::connection other(database.url());
   pqxx::work lock(other);
   lock.exec("LOCK TABLE tocsin.job_live IN ACCESS EXCLUSIVE MODE");
@@ -56,7 +56,7 @@ TEST_F(ListTime, IsAnErrorOfItsOwnWhenItIsOver) {
   EXPECT_EQ(jobs.error().field, kTooSlow);
 }
 
-TEST_F(ListTime, IsThatOfReportsToo) {
+TEST_F(ListTimeout, AppliesToReports) {
   Session session(limited_to(200));
   PgReportStore reports(session, 8);
   ReportQuery query;

@@ -31,7 +31,7 @@ class Retention : public testing::Test {
   PgMaintenance maintenance{session}, other{other_session};
 };
 
-TEST_F(Retention, DropsWhatIsOldAndNothingElse) {
+TEST_F(Retention, DropsOnlyTablesOlderThanTheRetention) {
   const auto history = [&] {
     return database.number("SELECT count(*) FROM pg_class WHERE relname ~ '^job_history_[a-z]+_[0-9]{8}$'");
   };
@@ -43,7 +43,7 @@ TEST_F(Retention, DropsWhatIsOldAndNothingElse) {
   EXPECT_EQ(history(), before - 4) << "cancelled jobs are kept for ever, and what is new";
 }
 
-TEST_F(Retention, ARemovedTypeIsForgottenWhenNoHistoryOfItCanBeLeft) {
+TEST_F(Retention, ARemovedTypeIsDeletedAfterItsHistory) {
   database.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up, removed_at) SELECT name,"
       " '{\"kind\":\"noop\"}', 1000, 1, '{}', '{}', at::timestamptz FROM (VALUES ('long ago', '2019-06-01T00:00Z'), "
@@ -64,7 +64,7 @@ TEST_F(Retention, ARemovedTypeIsForgottenWhenNoHistoryOfItCanBeLeft) {
   EXPECT_EQ(names(), "has a job, in use");
 }
 
-TEST_F(Retention, TellsWhichDaysHoldFinishesAndOnHowManyDaysThereAreLaterOnes) {
+TEST_F(Retention, CountsTheLaterDaysWithFinishesOfEachDay) {
   const auto finish_on = [&](const char* day) {
     database.query(
         std::string("SELECT tocsin.ensure_history('") + day + "', '" + day +
@@ -85,7 +85,7 @@ TEST_F(Retention, TellsWhichDaysHoldFinishesAndOnHowManyDaysThereAreLaterOnes) {
 }
 
 // A clock that is years ahead adds one day with counts for each real day.
-TEST_F(Retention, ReportsAreForgottenWhenAsManyLaterDaysHaveCounts) {
+TEST_F(Retention, ReportsAreDeletedWhenAsManyLaterDaysHaveCounts) {
   database.query(
       "INSERT INTO tocsin.audit_log (at, actor, role, action) VALUES ('2020-01-01 00:00Z', 'a', 'admin', 'b')");
   database.query(
@@ -125,14 +125,14 @@ TEST_F(Retention, TodayHasHistoryWhenEveryKindHasATable) {
   }
 }
 
-TEST_F(Retention, WhatAnotherNodeHasDroppedMeanwhileIsNoError) {
+TEST_F(Retention, ATableThatAnotherNodeDroppedIsNoError) {
   for (const auto& day : old_days()) {
     EXPECT_TRUE(drop(other, day));
     EXPECT_FALSE(drop(maintenance, day)) << day.table;
   }
 }
 
-TEST_F(Retention, WhatAnotherNodeHasDetachedIsDroppedTheNextTime) {
+TEST_F(Retention, ATableThatAnotherNodeDetachedIsDroppedNextTime) {
   const auto seen = old_days();
   database.query("ALTER TABLE tocsin.job_history_done DETACH PARTITION tocsin.job_history_done_20200101");
   for (const auto& day : seen) EXPECT_EQ(drop(maintenance, day), day.table != "job_history_done_20200101");
@@ -141,7 +141,7 @@ TEST_F(Retention, WhatAnotherNodeHasDetachedIsDroppedTheNextTime) {
   EXPECT_TRUE(drop(maintenance, left.front()));
 }
 
-TEST_F(Retention, WhatAnotherNodeDetachesRightNowIsLeftToIt) {
+TEST_F(Retention, ATableThatAnotherNodeIsDetachingIsSkipped) {
   const auto day = old_days().back();
   pqxx::connection connection(database.url());
   auto reader = std::make_unique<pqxx::work>(connection);

@@ -29,7 +29,7 @@ TEST_P(StoreContract, AHeartbeatShowsThisNodeAndAllOthersById) {
   EXPECT_LE(reply.asked, reply.answered);
 }
 
-TEST_P(StoreContract, EveryHeartbeatMovesTheRowsTimeAndSilenceDoesNot) {
+TEST_P(StoreContract, OnlyAHeartbeatAdvancesTheTimeOfItsRow) {
   const WallTime first = find_in(must(db->members().beat(beat_of(1))), 1)->heartbeat_at;
   const BeatReply seen = must(db->other_members().beat(beat_of(2)));
   EXPECT_EQ(find_in(seen, 1)->heartbeat_at, first);
@@ -40,14 +40,14 @@ TEST_P(StoreContract, EveryHeartbeatMovesTheRowsTimeAndSilenceDoesNot) {
   EXPECT_EQ(must(db->other_members().beat(beat_of(2))).members.size(), 2U) << "one row per node";
 }
 
-TEST_P(StoreContract, AHeartbeatTellsOfANewConnection) {
+TEST_P(StoreContract, AHeartbeatReportsANewConnection) {
   const auto connection = must(db->members().beat(beat_of(1))).connection;
   EXPECT_EQ(must(db->members().beat(beat_of(1))).connection, connection);
   db->end_members_session(1);
   EXPECT_NE(must(db->members().beat(beat_of(1))).connection, connection);
 }
 
-TEST_P(StoreContract, TheAgesOfTheLastScansAreToldByDatabaseAndGrow) {
+TEST_P(StoreContract, AgesOfTheLastScansAreStoredByDatabaseAndGrow) {
   Beat told = beat_of(1);
   EXPECT_TRUE(find_in(must(db->members().beat(told)), 1)->scanned.empty());
   told.scanned = {{0, std::chrono::seconds(3)}, {2, std::nullopt}, {1, std::chrono::milliseconds(0)}};
@@ -84,7 +84,7 @@ TEST_P(StoreContract, TheEndOfTheSessionIsSeenUntilTheNextHeartbeat) {
   EXPECT_TRUE(find_in(must(db->other_members().beat(beat_of(2))), 1)->is_connected);
 }
 
-TEST_P(StoreContract, TheMapIsEmptyAtFirstAndComesOnlyWhenItIsNotKnown) {
+TEST_P(StoreContract, TheMapIsEmptyAtFirstAndReturnedOnlyWhenItIsNewer) {
   const BeatReply first = must(db->members().beat(beat_of(1)));
   ASSERT_TRUE(first.map);
   EXPECT_EQ(first.map->version, 0);

@@ -35,7 +35,7 @@ class MoveStoreTest : public testing::Test {
   PgMoveStore store{session};
 };
 
-TEST_F(MoveStoreTest, TheLastWhoTookItDrivesIt) {
+TEST_F(MoveStoreTest, TheLatestDriverOwnsTheMove) {
   ShardMove first = taken();
   EXPECT_EQ(first.state, State::copying);
   EXPECT_EQ(first.source, 0);
@@ -59,7 +59,7 @@ TEST_F(MoveStoreTest, TheLastWhoTookItDrivesIt) {
   EXPECT_FALSE(must(store.take(3, DatabaseId{0}, {}))) << "it is there already";
 }
 
-TEST_F(MoveStoreTest, WhatTheControlDatabaseLostContinuesAsTheMapSays) {
+TEST_F(MoveStoreTest, AMoveLostByTheControlDatabaseFollowsTheShardMap) {
   EXPECT_FALSE(must(store.noted(3)));
   const ShardMove lost{3, DatabaseId{0}, DatabaseId{1}, 7, State::copying, false, false};
   must(store.recall(lost));
@@ -78,7 +78,7 @@ TEST_F(MoveStoreTest, WhatTheControlDatabaseLostContinuesAsTheMapSays) {
   EXPECT_EQ(store.recall(lost).error().code, ErrorCode::invalid);
 }
 
-TEST_F(MoveStoreTest, FrozenNothingChangesAndUnfrozenItDoes) {
+TEST_F(MoveStoreTest, AFrozenShardRefusesChangesUntilItIsThawed) {
   ShardMove move = taken();
   must(store.set_state(move, State::switching));
   EXPECT_TRUE(move.may_be_frozen);
@@ -91,7 +91,7 @@ TEST_F(MoveStoreTest, FrozenNothingChangesAndUnfrozenItDoes) {
   EXPECT_FALSE(must(store.list()).front().may_be_frozen);
 }
 
-TEST_F(MoveStoreTest, AShardThatStandsStillRefusesItsOwnLeasesAndNoOthers) {
+TEST_F(MoveStoreTest, AFrozenShardRefusesItsOwnLeasesOnly) {
   database.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t', '{}', 1000, "
       "3, '{}', '{}')");
@@ -169,7 +169,7 @@ TEST_F(MoveStoreTest, AnyNodeEndsTheFreezeOfASilentDriverWhoseFlipThenFails) {
   expect_taken_over(store.unfreeze(seen));
 }
 
-TEST_F(MoveStoreTest, AFlipInTimeIsNotUndoneByWhoSawItOverdue) {
+TEST_F(MoveStoreTest, ATakeoverOfAnOverdueMoveDoesNotUndoItsFlip) {
   ShardMove driver = taken();
   must(store.set_state(driver, State::switching));
   let_lease_end();
@@ -217,7 +217,7 @@ TEST_F(MoveStoreTest, RowsAreDeletedOnlyWhereTheShardDoesNotLive) {
   EXPECT_EQ(must(store.delete_rows(move, tables.front())), 0);
 }
 
-TEST_F(MoveStoreTest, NodesTellWhichDatabasesTheyHaveAndWhichMapTheyUse) {
+TEST_F(MoveStoreTest, NodesReportTheirDatabasesAndTheirMapVersion) {
   const auto node = [&](int id, const char* name, const char* places, const char* map, const char* age) {
     database.query(
         "INSERT INTO tocsin.node (node_id, name, state, version, heartbeat_at, places, map_version) VALUES (" +
@@ -234,7 +234,7 @@ TEST_F(MoveStoreTest, NodesTellWhichDatabasesTheyHaveAndWhichMapTheyUse) {
   EXPECT_EQ(must(store.nodes_behind(1)), (std::vector<std::string>{"old"}));
 }
 
-TEST_F(MoveStoreTest, TheSessionsOfTheCommandBeforeAreEndedAndNoOthers) {
+TEST_F(MoveStoreTest, OnlySessionsOfTheEarlierCommandAreEnded) {
   Session before{SessionConfig{database.url(), "tocsin move of shard 3"}};
   Session other{SessionConfig{database.url(), "tocsin move of shard 4"}};
   must(PgMoveStore(before).list());

@@ -60,7 +60,7 @@ TEST_P(StoreContract, PermitsAreGrantedUpToTheLimitAndNoFurther) {
   EXPECT_EQ(permits.renewed(3, 0, 1), 0);
 }
 
-TEST_P(StoreContract, PermitsWhatIsNotHeldAnyMoreIsFreeForOthers) {
+TEST_P(StoreContract, PermitsThatAreReturnedAreFreeForOthers) {
   Permits permits(*db);
   permits.renew(1, 0, 10);
   EXPECT_EQ(permits.renewed(1, 4, 4), 4);
@@ -68,14 +68,14 @@ TEST_P(StoreContract, PermitsWhatIsNotHeldAnyMoreIsFreeForOthers) {
   EXPECT_EQ(permits.renewed(1, 4, 10), 4) << "what is held stays, and nothing is free";
 }
 
-TEST_P(StoreContract, PermitsAreNotHeldBeyondWhatWasNotGranted) {
+TEST_P(StoreContract, PermitsHeldAreCappedByWhatOthersWereGranted) {
   Permits permits(*db);
   permits.renew(1, 0, 4);
   EXPECT_EQ(permits.renewed(2, 9, 9), 6);
   EXPECT_EQ(permits.renewed(3, 5, 5), 0);
 }
 
-TEST_P(StoreContract, PermitsAnOldRequestThatComesLateChangesNothing) {
+TEST_P(StoreContract, PermitsIgnoreAnOlderRequestThatArrivesLate) {
   Permits permits(*db);
   permits.renew_as(5, 1, 0, 3);
   permits.renew_as(7, 1, 3, 8);
@@ -84,7 +84,7 @@ TEST_P(StoreContract, PermitsAnOldRequestThatComesLateChangesNothing) {
   EXPECT_EQ(permits.renewed(2, 0, 10), 2);
 }
 
-TEST_P(StoreContract, PermitsAreFreeAgainWhenNothingStartedUnderThemCanGoOn) {
+TEST_P(StoreContract, PermitsOfADeadNodeAreFreeWhenItsAttemptsHaveEnded) {
   Permits permits(*db);
   permits.renew(1, 0, 10, /*lease=*/40ms, /*ttl=*/40ms);
   let_pass(45ms);
@@ -96,7 +96,7 @@ TEST_P(StoreContract, PermitsAreFreeAgainWhenNothingStartedUnderThemCanGoOn) {
   EXPECT_EQ(permits.renewed(2, 0, 10), 10);
 }
 
-TEST_P(StoreContract, PermitsALongerLeaseOfBeforeIsWaitedFor) {
+TEST_P(StoreContract, PermitsWaitForTheLongestLeaseOfADeadNode) {
   Permits permits(*db);
   permits.renew(1, 0, 10, /*lease=*/1h, /*ttl=*/1ms);
   permits.renew(1, 10, 10, /*lease=*/1ms, /*ttl=*/1ms);
@@ -118,7 +118,7 @@ TEST_P(StoreContract, PermitsALoweredLimitIsReachedAsTheyAreReturned) {
   EXPECT_EQ(permits.renewed(1, 3, 10), 4);
 }
 
-TEST_P(StoreContract, PermitsOfANodeThatLeavesGivesAllBack) {
+TEST_P(StoreContract, PermitsOfANodeThatLeavesAreAllReturned) {
   Permits permits(*db);
   permits.renew(1, 0, 10);
   must(db->permits().return_all(1));
@@ -126,7 +126,7 @@ TEST_P(StoreContract, PermitsOfANodeThatLeavesGivesAllBack) {
   EXPECT_EQ(permits.renewed(2, 0, 10), 10);
 }
 
-TEST_P(StoreContract, PermitsRatesAreSharedInThousandthsAndApart) {
+TEST_P(StoreContract, PermitsDivideEachRateSeparatelyInThousandths) {
   Permits permits(*db);
   const PermitBeat beat{1,
                         1,
@@ -145,7 +145,7 @@ TEST_P(StoreContract, PermitsRatesAreSharedInThousandthsAndApart) {
   EXPECT_EQ(items[3].total, 0) << "nor does a type that is not there";
 }
 
-TEST_P(StoreContract, PermitsOfTheDeadGoToWhoTookTheirJobsOver) {
+TEST_P(StoreContract, PermitsOfADeadNodeGoToTheNodeThatTookItsLeases) {
   Permits permits(*db);
   permits.renew(1, 0, 4, /*lease=*/1h, /*ttl=*/1ms);
   permits.renew(3, 0, 3, /*lease=*/1h, /*ttl=*/1ms);

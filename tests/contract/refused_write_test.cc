@@ -22,7 +22,7 @@ class RefusedWrite : public testing::Test {
 };
 
 // Damaged pages, triggers and rights may concern one row or the table of one day.
-TEST_F(RefusedWrite, MayBeTheFaultOfOneRowAndIsNotFinal) {
+TEST_F(RefusedWrite, MayBeARowErrorAndIsNotFinal) {
   for (const char* state : {"XX000", "XX001", "XX002", "P0001", "42501"}) {
     const Error error = answer_to(state);
     EXPECT_EQ(error.code, ErrorCode::unavailable) << state;
@@ -31,7 +31,7 @@ TEST_F(RefusedWrite, MayBeTheFaultOfOneRowAndIsNotFinal) {
   }
 }
 
-TEST_F(RefusedWrite, OfTheWholeServerIsNoRowsFault) {
+TEST_F(RefusedWrite, OfTheWholeServerIsNoRowError) {
   for (const char* state : {"53100", "57014", "25006"}) EXPECT_FALSE(is_row_error(answer_to(state))) << state;
 }
 

@@ -40,7 +40,7 @@ TEST_F(ReportTables, OneNodeFoldsAndAnotherDoesNotWait) {
   EXPECT_EQ(sums("tocsin.report_day"), kLived);
 }
 
-TEST_F(ReportTables, RetentionOfJobsTakesNothingBack) {
+TEST_F(ReportTables, RetentionOfJobsKeepsTheCounts) {
   live();
   fold();
   const std::string before = sums("tocsin.report_day");
@@ -73,7 +73,7 @@ TEST_F(ReportTables, ReasonsAreNormalisedAndCapped) {
   EXPECT_EQ(database.number("SELECT n FROM tocsin.report_dead WHERE reason = 'order # is broken'"), 3);
 }
 
-TEST_F(ReportTables, WhatIsDeadNowIsGroupedByReasonAndLeavesWhenItIsRevived) {
+TEST_F(ReportTables, DeadJobsAreGroupedByReasonUntilTheyAreRevived) {
   const JobId first = create("a"), second = create("b"), third = create("c");
   kill(second, "http://10.0.0.2:80 answered 500 Internal Server Error");
   kill(first, "http://10.0.0.1:80 answered 500 Internal Server Error");  // the last to die has the smaller id
@@ -175,7 +175,7 @@ TEST_F(ReportTables, ATargetThatIsUsedUpExactlyIsMet) {
   }
 }
 
-TEST_F(ReportTables, TheBacklogSaysHowMuchIsDueAndWhy) {
+TEST_F(ReportTables, TheBacklogCountsDueJobsByReason) {
   create("a");
   create("b");
   create("c", std::chrono::hours(1));
@@ -198,7 +198,7 @@ TEST_F(ReportTables, TheBacklogSaysHowMuchIsDueAndWhy) {
   EXPECT_STREQ(database.query(read)[0][2].c_str(), "catch_up");
 }
 
-TEST_F(ReportTables, ABacklogThatIsNotCountedToItsEndSaysSo) {
+TEST_F(ReportTables, ABacklogCountedInPartIsMarked) {
   const auto write = [&](int first, int last) {
     database.query(
         "INSERT INTO tocsin.job_live (job_id, action_time, fire_at, gmt_create, gmt_modified, type_id, shard, "
@@ -253,7 +253,7 @@ TEST_F(ReportTables, TheHorizonIsExactForSmallTypes) {
   EXPECT_EQ(sum("day"), 6);
 }
 
-TEST_F(ReportTables, WhatIsDueNextIsOneSumHoweverManyMinutesAndTypes) {
+TEST_F(ReportTables, JobsDueNextAreOneSumOverMinutesAndTypes) {
   Session reading{SessionConfig{database.url(), "test", 15'000, 50, false}};
   PgReportStore reports(reading, 8);
   ReportQuery query;

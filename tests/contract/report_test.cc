@@ -20,7 +20,7 @@ std::vector<JobId> falling(std::vector<JobId> ids) {
   return ids;
 }
 
-TEST_P(StoreContract, FindOfAnUnknownJobIsNothing) {
+TEST_P(StoreContract, FindOfAnUnknownJobReturnsNothing) {
   for (const JobId id :
        {make_job_id(1, 0), make_job_id(99, 1023), JobId{0}, JobId{-1}, std::numeric_limits<JobId>::max()})
     EXPECT_FALSE(must(db->reports().find(id)));
@@ -162,7 +162,7 @@ TEST_P(StoreContract, OverdueCountsLiveJobsWhoseTimeHasPassed) {
   EXPECT_EQ(must(db->reports().overdue(10)), 2);
 }
 
-TEST_P(StoreContract, InfoTellsTheShardsAndTheTimeAndNoSecrets) {
+TEST_P(StoreContract, InfoReturnsShardsAndTimeWithoutSecrets) {
   const WallTime before = db->now();
   const DatabaseInfo info = must(db->reports().info());
   EXPECT_EQ(info.shards, db->shards());
@@ -403,13 +403,13 @@ TEST_P(StoreContract, APutOfAVersionChangesOnlyThatVersion) {
   EXPECT_TRUE(must(db->types().put(wanted, gone->gmt_modified)).is_other_version) << "no version of it is there";
 }
 
-TEST_P(StoreContract, NoVersionOfATypeThatWasNeverThereIsPut) {
+TEST_P(StoreContract, APutOfAVersionRefusesATypeThatNeverExisted) {
   EXPECT_TRUE(must(db->types().put(rich_type("t"), db->now())).is_other_version);
   EXPECT_EQ(must(db->types().find("t")), std::nullopt);
 }
 
 // Copies in other databases were marked at that version, and are written again with the next.
-TEST_P(StoreContract, ATypeIsRemovedOnlyInTheVersionThatIsMeant) {
+TEST_P(StoreContract, RemoveTypeChecksTheVersion) {
   const BizType first = must(db->types().put(rich_type("t"))).type;
   must(db->types().set_paused("t", true, std::nullopt));
   using Registry = TypeStore::Registry;

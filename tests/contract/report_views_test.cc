@@ -28,7 +28,7 @@ class ReportViews : public ReportTables {
 };
 
 // They are a contract with other people's SQL: columns may be added at the end, not renamed, moved or retyped.
-TEST_F(ReportViews, HaveTheirColumnsInThisOrderAndOfTheseTypes) {
+TEST_F(ReportViews, KeepTheOrderAndTypesOfTheirColumns) {
   const std::string events =
       "slot timestamptz, biz_type text, created bigint, done bigint, cancelled bigint, dead bigint, dropped_late "
       "bigint, "

@@ -74,7 +74,7 @@ TEST_P(StoreContract, ScanGivesAtMostItsLimitAndACursorPagesThroughAll) {
   EXPECT_EQ(seen, jobs);
 }
 
-TEST_P(StoreContract, ScanAnswersManyRangesInTheOrderAsked) {
+TEST_P(StoreContract, ScanAnswersManyRangesInTheirOrder) {
   const JobId mine = create(later("same"));
   NewJob foreign = later("same");
   foreign.type_id = other_type_id;
@@ -141,7 +141,7 @@ TEST_P(StoreContract, ScanFindsTheLanesThatHaveARowDueSoon) {
   EXPECT_EQ(found({{shard, 1, last}, {elsewhere, 1, last}}, kMinute, 1).size(), 1U) << "no more than asked for";
 }
 
-TEST_P(StoreContract, ScanOfNothingStillTellsTheTime) {
+TEST_P(StoreContract, ScanOfNoRangeReturnsTheTime) {
   const WallTime before = db->now();
   const auto reply = must(db->store().scan({}));
   EXPECT_TRUE(reply.rows.empty());
@@ -149,7 +149,7 @@ TEST_P(StoreContract, ScanOfNothingStillTellsTheTime) {
   EXPECT_LE(reply.db_now, db->now());
 }
 
-TEST_P(StoreContract, ScanTellsWhenItAskedAndWhenItWasAnswered) {
+TEST_P(StoreContract, ScanReturnsTheTimesOfItsRequestAndItsReply) {
   const auto first = must(db->store().scan({}));
   const auto second = must(db->store().scan({}));
   EXPECT_LE(first.asked, first.answered);

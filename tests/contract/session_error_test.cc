@@ -47,7 +47,7 @@ TEST_F(SessionError, ABrokenConstraintIsInvalidWhateverItsMessage) {
   EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
 }
 
-TEST_F(SessionError, ARefusalLeavesNothingForTheNextOne) {
+TEST_F(SessionError, ARefusalDoesNotAffectTheNextError) {
   database.query("CREATE TABLE public.days (day date) PARTITION BY RANGE (day)");
   EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
   EXPECT_EQ(code_of("INSERT INTO public.days VALUES ('2026-01-01')"), ErrorCode::unavailable);

@@ -38,7 +38,7 @@ class SilentSession : public ::testing::Test {
   TypeId type = 0;
 };
 
-TEST_F(SilentSession, AnOutcomeLeavesItInTimeAndIsWrittenOnAnother) {
+TEST_F(SilentSession, AnOutcomeIsWrittenOnAnotherSessionInTime) {
   const auto won = claim_due(7);
   ASSERT_TRUE(won && won->size() == 1) << (won ? "nothing won" : won.error().message);
   const FinishRequest request{id, won->front().token, FinishRequest::Kind::done, {}, ""};
@@ -60,7 +60,7 @@ TEST_F(SilentSession, AnOutcomeLeavesItInTimeAndIsWrittenOnAnother) {
   EXPECT_EQ(status(), "done");
 }
 
-TEST_F(SilentSession, ClaimsLeaveItInTime) {
+TEST_F(SilentSession, ClaimsUseAnotherSessionInTime) {
   pqxx::connection stranger(database.url());
   pqxx::work tx(stranger);
   tx.exec("LOCK tocsin.job_live IN ACCESS EXCLUSIVE MODE");
@@ -81,7 +81,7 @@ TEST_F(SilentSession, ClaimsLeaveItInTime) {
 }
 
 // A claim that wins jobs after the node has asked what it won would leave them without a runner.
-TEST_F(SilentSession, AClaimThatWasGivenUpWinsNothingLater) {
+TEST_F(SilentSession, AnAbandonedClaimTakesNoJobsLater) {
   database.query(
       "CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
       "PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NEW; END $$");

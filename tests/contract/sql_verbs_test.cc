@@ -101,7 +101,7 @@ TEST_F(SqlVerbs, CancelJobsTakesAllOfAKeyOrThoseOfOneType) {
   EXPECT_EQ(database.number("SELECT sum(n) FROM tocsin.job_stats WHERE status = 'pending'"), 1);
 }
 
-TEST_F(SqlVerbs, CancelJobsSaysWhatRuns) {
+TEST_F(SqlVerbs, CancelJobsReportsRunningJobs) {
   const auto id = create("o");
   database.query("UPDATE tocsin.job_live SET status = 1, claim_token = 7, attempts = 1");
   EXPECT_EQ(cancel("'o'"), (Results{{id, "running"}}));
@@ -126,7 +126,7 @@ TEST_F(SqlVerbs, CancelJobsBelongsToTheCallersTransaction) {
   EXPECT_EQ(second.get(), (Results{{next, "finished"}}));
 }
 
-TEST_F(SqlVerbs, CancelJobsNamesABoundedPast) {
+TEST_F(SqlVerbs, CancelJobsNamesEndedJobsUpToABound) {
   database.query("SELECT tocsin.create_job('noop', 'past', '2040-01-01') FROM generate_series(1, 1005)");
   EXPECT_EQ(cancel("'past'").size(), 1005U);
   const auto id = create("past");
@@ -163,13 +163,13 @@ TEST_F(SqlVerbs, RescheduleJobAnswersDefinitely) {
   EXPECT_EQ(reschedule(1024, "'2041-01-01'"), "not found");
 }
 
-TEST_F(SqlVerbs, HintsReachAsFarAheadAsThoseOfNodes) {
+TEST_F(SqlVerbs, HintsLookAsFarAheadAsThoseOfNodes) {
   EXPECT_EQ(Duration(database.number("SELECT (extract(epoch FROM tocsin.hint_window()) * 1000000)::bigint")),
             EngineConfig{}.hint_window());
   EXPECT_EQ(kHintWindow, EngineConfig{}.hint_window()) << "those of the API";
 }
 
-TEST_F(SqlVerbs, RescheduleJobTellsTheNodesOfWhatIsDueSoon) {
+TEST_F(SqlVerbs, RescheduleJobNotifiesNodesOfJobsDueSoon) {
   const auto id = create("o");
   std::vector<std::string> heard;
   class Listener final : public pqxx::notification_receiver {
@@ -191,7 +191,7 @@ TEST_F(SqlVerbs, RescheduleJobTellsTheNodesOfWhatIsDueSoon) {
   EXPECT_EQ(heard[0].rfind(std::to_string(id) + " 1 ", 0), 0U) << heard[0];
 }
 
-TEST_F(SqlVerbs, WhatLivesInAnotherDatabaseIsRefusedOrWaitsInTheOutbox) {
+TEST_F(SqlVerbs, JobsOfOtherDatabasesAreRefusedOrWaitInTheOutbox) {
   const auto shard = database.number("SELECT tocsin.shard_of('o', 16)");
   const auto job = create("o");
   database.query("SELECT tocsin.set_shards_here(array_remove(ARRAY(SELECT generate_series(0, 15)::smallint), " +
@@ -230,7 +230,7 @@ TEST_F(SqlVerbs, ALookupFindsEntriesByJobAndByKeyUntilTheyAreSettled) {
 }
 
 // It waited as long as its creator wanted it to: only the time since the new deadline is lateness.
-TEST_F(SqlVerbs, AnEntryWithADeadlineInThePastIsLateSinceItGotIt) {
+TEST_F(SqlVerbs, AnEntryMovedToThePastIsLateSinceItsReschedule) {
   const auto shard = static_cast<Shard>(database.number("SELECT tocsin.shard_of('o', 16)"));
   database.query("SELECT tocsin.set_shards_here(array_remove(ARRAY(SELECT generate_series(0, 15)::smallint), " +
                  std::to_string(shard) + "::smallint))");
@@ -258,7 +258,7 @@ TEST_F(SqlVerbs, AnEntryWithADeadlineInThePastIsLateSinceItGotIt) {
 }
 
 // The id that create_job returned for an entry whose idempotency key another job had.
-TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsFoundByEveryVerb) {
+TEST_F(SqlVerbs, AnAliasIdIsFoundByEveryVerb) {
   const auto job = create("o");
   const std::int64_t id = 777 * 1024 + job % 1024;
   database.query("INSERT INTO tocsin.relayed VALUES (" + std::to_string(id) + ", 1, now(), now(), NULL, " +
@@ -294,7 +294,7 @@ TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsFoundByEveryVerb) {
 }
 
 // Its caller may cancel by it at any time until the job is due, and ask what became of it.
-TEST_F(SqlVerbs, AnIdThatStandsForAnotherJobIsKeptWhileThatJobIs) {
+TEST_F(SqlVerbs, AnAliasIdIsKeptAsLongAsItsJob) {
   const auto job = create("o");
   const std::int64_t id = 777 * 1024 + job % 1024;
   database.query("INSERT INTO tocsin.relayed VALUES (" + std::to_string(id) +

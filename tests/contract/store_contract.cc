@@ -19,7 +19,7 @@ void StoreContract::TearDown() {
   EXPECT_EQ(db->report_disagreement(), "");
 }
 
-void StoreContract::make_perishable() {
+void StoreContract::set_lateness_limit() {
   BizType type;
   type.name = "order.unpaid";
   type.handler_kind = "noop";

@@ -11,7 +11,7 @@ using JobIds = std::vector<JobId>;
 using CancelKind = CancelReply::Kind;
 using ChangeKind = ChangeReply::Kind;
 
-TEST_P(StoreContract, TogetherEachVerbGetsItsOwnAnswer) {
+TEST_P(StoreContract, ChangeTogetherAnswersEachVerb) {
   const JobIds jobs = create({later("a"), later("b"), later("b"), later("c"), later("d"), due("e")});
   claim_one(jobs[5]);
   const WallTime time = db->now() + std::chrono::hours(5);
@@ -52,7 +52,7 @@ TEST_P(StoreContract, TogetherEachVerbGetsItsOwnAnswer) {
   EXPECT_EQ(claim({jobs[4]}).size(), 1u);
 }
 
-TEST_P(StoreContract, TogetherEveryKindMayBeAlone) {
+TEST_P(StoreContract, ChangeTogetherAcceptsEachKindAlone) {
   const JobIds jobs = create({later("a"), later("b"), later("c")});
   ChangeBatch cancels, keys, changes;
   cancels.cancels = {jobs[0]};
@@ -64,7 +64,7 @@ TEST_P(StoreContract, TogetherEveryKindMayBeAlone) {
   EXPECT_TRUE(must(db->client_store().change_together({})).cancels.empty());
 }
 
-TEST_P(StoreContract, TogetherExactlyOneOfManyCancelsOfAJobIsToldSo) {
+TEST_P(StoreContract, ChangeTogetherReportsACancelToOneOfManyRequests) {
   const JobId id = create(later("a")), keyed = create(later("b")), both = create(later("c"));
   ChangeBatch batch;
   batch.cancels = {id, id, id, both};
@@ -85,7 +85,7 @@ TEST_P(StoreContract, TogetherExactlyOneOfManyCancelsOfAJobIsToldSo) {
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::cancelled, 3}}));
 }
 
-TEST_P(StoreContract, TogetherRepeatedChangesOfAJobHappenInTheirOrder) {
+TEST_P(StoreContract, ChangeTogetherAppliesRepeatedChangesInOrder) {
   const JobId id = create(later());
   const WallTime first = db->now() + std::chrono::hours(5), second = db->now() + std::chrono::hours(6);
   ChangeBatch batch;
@@ -96,7 +96,7 @@ TEST_P(StoreContract, TogetherRepeatedChangesOfAJobHappenInTheirOrder) {
   EXPECT_EQ(find(id).action_time, second);
 }
 
-TEST_P(StoreContract, TogetherALockedRowDelaysOnlyItsOwnRequest) {
+TEST_P(StoreContract, ChangeTogetherDelaysOnlyTheRequestOfALockedRow) {
   const JobIds jobs = create({later("a"), later("b"), later("c"), later("d"), later("e")});
   db->lock(jobs[0]);
   for (const bool is_retry : {false, true}) {
@@ -120,7 +120,7 @@ TEST_P(StoreContract, TogetherALockedRowDelaysOnlyItsOwnRequest) {
   EXPECT_EQ(cancel(jobs[0]).kind, CancelKind::cancelled);
 }
 
-TEST_P(StoreContract, TogetherAKeyWithTooManyJobsIsLeftAlone) {
+TEST_P(StoreContract, ChangeTogetherSkipsAKeyWithTooManyJobs) {
   const JobIds some = create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether, later("some")));
   const JobIds many = create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether + 1, later("many")));
   ChangeBatch batch;
@@ -133,7 +133,7 @@ TEST_P(StoreContract, TogetherAKeyWithTooManyJobsIsLeftAlone) {
   EXPECT_EQ(reply.key_cancels[1].cancelled, some);
 }
 
-TEST_P(StoreContract, TogetherAKeyWithAPastNamesTheNewestAndSaysThatThereAreMore) {
+TEST_P(StoreContract, ChangeTogetherNamesTheNewestEndedJobsOfAKey) {
   const JobIds past = create(std::vector<NewJob>(ClientStore::kMostNamed + 1, later("past")));
   must(db->client_store().cancel_all("past", std::nullopt));
   const JobId last = create(later("past"));
@@ -149,7 +149,7 @@ TEST_P(StoreContract, TogetherAKeyWithAPastNamesTheNewestAndSaysThatThereAreMore
 }
 
 // The jobs of another type do not hide what there is of a type: the answer says that it is not all.
-TEST_P(StoreContract, TogetherAKeyOfOneTypeIsNotAnsweredFromThePastOfAnother) {
+TEST_P(StoreContract, ChangeTogetherSeparatesEndedJobsOfAKeyByType) {
   NewJob foreign = later("key");
   foreign.type_id = other_type_id;
   ChangeBatch of_type;
@@ -173,7 +173,7 @@ TEST_P(StoreContract, TogetherAKeyOfOneTypeIsNotAnsweredFromThePastOfAnother) {
   EXPECT_EQ(find(last).status, JobStatus::cancelled);
 }
 
-TEST_P(StoreContract, TogetherAKeyNamesAllThatHasEndedUpToItsBound) {
+TEST_P(StoreContract, ChangeTogetherNamesEndedJobsOfAKeyUpToABound) {
   const JobIds past = create(std::vector<NewJob>(ClientStore::kMostNamed, later("past")));
   must(db->client_store().cancel_all("past", std::nullopt));
   ChangeBatch batch;

@@ -12,7 +12,7 @@ NewJob plain(NewJob job) {
   return job;
 }
 
-TEST_P(StoreContract, WhatATransactionCreatesIsThereWithItsCommit) {
+TEST_P(StoreContract, JobsOfATransactionAreVisibleAfterItsCommit) {
   auto business = db->begin_business();
   const JobId first = business->create(plain(due("a"))), second = business->create(plain(later("b")));
   EXPECT_NE(first, second);
@@ -42,7 +42,7 @@ TEST_P(StoreContract, ATransactionThatIsRolledBackFreesTheKeyThatItHeld) {
 }
 
 // Each try to find the free ones leaves rows behind, and holds up a thread that others need.
-TEST_P(StoreContract, CreateButHeldLooksForFreeKeysAmongManyOnlySoLong) {
+TEST_P(StoreContract, CreateButHeldSearchesFreeKeysForABoundedTime) {
   std::vector<NewJob> jobs = {plain(keyed("free", in(kLong)))};
   auto business = db->begin_business();
   for (int i = 0; i < ClientStore::kMostHeldTries; ++i) {
@@ -104,7 +104,7 @@ TEST_P(StoreContract, AScanKnowsThatATransactionIsOpen) {
   EXPECT_GT(watermark().first, open.first);
 }
 
-TEST_P(StoreContract, AScanThatTakesNoIdMarksNothing) {
+TEST_P(StoreContract, AScanWithoutATransactionIdReturnsNoWatermark) {
   EXPECT_EQ(must(db->store().scan({})).next_writer, std::numeric_limits<std::int64_t>::max());
 }
 
@@ -121,7 +121,7 @@ NewJob of_type(TypeId type, NewJob job) {
   return job;
 }
 
-TEST_P(StoreContract, ATypeIsNotRemovedBesideATransactionThatCreatesAJobOfIt) {
+TEST_P(StoreContract, AnOpenCreateOfItsJobKeepsATypeFromRemoval) {
   const TypeId type = must(db->types().put(plain_type("t"))).type.type_id;
   auto business = db->begin_business();
   const JobId job = business->create(plain(of_type(type, later())));
@@ -144,7 +144,7 @@ TEST_P(StoreContract, ATypeIsRemovedAfterItsCreatorHasRolledBack) {
 }
 
 // A node may not know yet that a type was removed.
-TEST_P(StoreContract, JobsOfARemovedTypeAreRefusedEachByItself) {
+TEST_P(StoreContract, JobsOfARemovedTypeAreRefusedItemByItem) {
   const TypeId type = must(db->types().put(plain_type("t"))).type.type_id;
   must(db->types().remove("t"));
   NewJob with_key = keyed("k", in(kLong)), free_key = with_key;
@@ -171,7 +171,7 @@ TEST_P(StoreContract, ARepeatFindsTheEndedJobOfARemovedType) {
   EXPECT_EQ(again.job_id, id);
 }
 
-TEST_P(StoreContract, OneJobOfARemovedTypeUndoesACallThatIsAllOrNothing) {
+TEST_P(StoreContract, OneJobOfARemovedTypeUndoesAnAllOrNothingCall) {
   const TypeId type = must(db->types().put(plain_type("t"))).type.type_id;
   must(db->types().remove("t"));
   for (const bool has_keys : {false, true}) {

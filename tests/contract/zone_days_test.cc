@@ -94,7 +94,7 @@ class DaysOfZones : public ReportTables {
   std::int64_t flushes_ = 0;
 };
 
-TEST_F(DaysOfZones, HaveTheSameNumbersKeptOrAddedUpAndAfterAnEventOfAnOldDay) {
+TEST_F(DaysOfZones, StoredAndComputedNumbersAgreeAlsoAfterLateEvents) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.report_day_at('Europe/Berlin')"), 0);
   live_a_year();  // and some of the next day: the clock was set back
   expect_right("added up");
@@ -111,7 +111,7 @@ TEST_F(DaysOfZones, HaveTheSameNumbersKeptOrAddedUpAndAfterAnEventOfAnOldDay) {
   expect_right("kept again");
 }
 
-TEST_F(DaysOfZones, AreReadFromWhatIsKeptWhileNothingHasChanged) {
+TEST_F(DaysOfZones, AreReadFromStoredRowsUntilTheirSlotsChange) {
   live_hours(0, 24 * 8);
   keep_all();
   database.query("UPDATE tocsin.report_zone_day SET created = created + 1000000");

@@ -120,14 +120,14 @@ class ApiFuzz : public ApiTest {
 };
 
 // Or what is made of them would be refused at the first step.
-TEST_F(ApiFuzz, BeginsWithRequestsThatAreRight) {
+TEST_F(ApiFuzz, SeedRequestsAreValid) {
   for (const Asked& asked : kRequests) {
     const Answer answer = call(asked.method, asked.target, asked.body);
     EXPECT_NE(answer.status, 400) << asked.target << ' ' << answer.text;
   }
 }
 
-TEST_F(ApiFuzz, AnswersWhateverItIsAsked) {
+TEST_F(ApiFuzz, AnswersEveryMutatedRequest) {
   const auto [first, last] = fuzz_seeds(50'000);
   for (std::uint64_t seed = first; seed <= last && !HasFailure(); ++seed) try_one(seed);
   EXPECT_EQ(call("PUT", "/v1/types/last", R"({"handler":{"kind":"noop"}})").status, 201);

@@ -100,7 +100,7 @@ void try_config(std::uint64_t seed) {
   EXPECT_TRUE(joined == variable || variable.starts_with(',')) << what;
 }
 
-TEST(ConfigFuzz, IsTakenOrRefusedWithTheReason) {
+TEST(ConfigFuzz, AConfigurationIsAcceptedOrRefusedWithAReason) {
   const auto [first, last] = fuzz_seeds(5'000);
   for (std::uint64_t seed = first; seed <= last && !testing::Test::HasFailure(); ++seed) try_config(seed);
 }

@@ -39,7 +39,7 @@ const std::vector<std::string> kHttpSpice = {
     "/large",
 };
 
-TEST_F(HttpServerTest, ServesOnWhateverComes) {
+TEST_F(HttpServerTest, KeepsServingAfterMalformedInput) {
   start();
   const auto [first, last] = fuzz_seeds(5'000);
   for (std::uint64_t seed = first; seed <= last; ++seed) {

@@ -28,7 +28,7 @@ class Access : public ::testing::Test {
   mutable NodeProcess node{database.url(), {"--token-file", token_file()}, token_of("admin")};
 };
 
-TEST_F(Access, WithoutATokenOnlyTheProbesAnswer) {
+TEST_F(Access, WithoutATokenOnlyProbesAreAnswered) {
   Rest nobody(node.port()), liar(node.port(), "guess-0123456789abcdef");
   for (Rest* rest : {&nobody, &liar}) {
     EXPECT_EQ(rest->get("/healthz").status, 200);
@@ -42,7 +42,7 @@ TEST_F(Access, WithoutATokenOnlyTheProbesAnswer) {
   EXPECT_TRUE(as("viewer").get("/readyz").body.contains("checks"));
 }
 
-TEST_F(Access, EveryRoleMayDoWhatItIsForAndNoMore) {
+TEST_F(Access, EveryRoleHasExactlyItsRights) {
   const Json type{{"handler", {{"kind", "noop"}}}};
   for (const char* role : {"producer", "consumer", "viewer"})
     EXPECT_EQ(as(role).put("/v1/types/noop", type).status, 403) << role;

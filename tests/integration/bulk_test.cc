@@ -90,7 +90,7 @@ TEST_F(Bulks, RetryTheDeadOfOneReason) {
   EXPECT_TRUE(eventually([&] { return count("done") == 5; }));
 }
 
-TEST_F(Bulks, AJobThatIsHeldDoesNotHoldUpTheOthers) {
+TEST_F(Bulks, ALockedJobDoesNotDelayTheOthers) {
   put_noop();
   create_jobs("noop", 50);
   pqxx::connection other(database.url());
@@ -117,7 +117,7 @@ TEST_F(Bulks, StopAtOnceWithDefiniteNumbers) {
   EXPECT_EQ(ended["changed"].get<std::int64_t>() + ended["missed"].get<std::int64_t>(), 100);
 }
 
-TEST_F(Bulks, OneThatWaitsForItsTurnIsStoppedAtOnce) {
+TEST_F(Bulks, AQueuedOperationIsStoppedAtOnce) {
   put_noop();
   put_type("other", {{"handler", {{"kind", "noop"}}}});
   create_jobs("noop", 100);
@@ -138,7 +138,7 @@ TEST_F(Bulks, OneThatWaitsForItsTurnIsStoppedAtOnce) {
   EXPECT_EQ(wait_for(id)["state"], "stopped");
 }
 
-TEST_F(Bulks, AnotherNodeFinishesWhatAKilledNodeBegan) {
+TEST_F(Bulks, AnotherNodeFinishesTheOperationOfAKilledNode) {
   put_noop();
   create_jobs("noop", 600);
   NodeProcess other(database.url());
@@ -166,7 +166,7 @@ class AuditedNode : public ::testing::Test {
   TestDatabase database{8};
 };
 
-TEST_F(AuditedNode, SaysWhoChangedWhat) {
+TEST_F(AuditedNode, RecordsTheCallerOfEachChange) {
   {
     NodeProcess node(database.url(), {"--token-file", tokens()}, "olgas-token-0123456789");
     Rest olga(node.port(), "olgas-token-0123456789"), shop(node.port(), "shops-token-0123456789");

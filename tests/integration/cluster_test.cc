@@ -118,7 +118,7 @@ TEST_F(Cluster, AConsumerAtOneNodeGetsTheJobsOfEveryShard) {
   })) << leased.size();
 }
 
-TEST_F(Cluster, AJobAcceptedElsewhereIsToldToItsOwner) {
+TEST_F(Cluster, AJobCreatedAtAnotherNodeIsHintedToItsOwner) {
   class Ears final : public pqxx::notification_receiver {
    public:
     explicit Ears(pqxx::connection& connection) : pqxx::notification_receiver(connection, "tocsin_due") {}
@@ -201,7 +201,7 @@ TEST_F(Cluster, NodesThatEndTogetherWaitForNoSuccessor) {
 }
 
 // With default settings: how late jobs of a node's shards are that fall due around its end.
-TEST_F(Cluster, TheJobsOfANodeThatEndsAreALittleLate) {
+TEST_F(Cluster, LatenessIsBoundedForJobsOfAnEndingNode) {
   start("a", "5s");
   put_noop();
   int n = 0;
@@ -300,17 +300,17 @@ class ClusterWithASlowEndpoint : public Cluster {
   WebhookReceiver slow, healthy;
 };
 
-TEST_F(ClusterWithASlowEndpoint, OfTwoNodesHoldsUpNoOtherType) {
+TEST_F(ClusterWithASlowEndpoint, OfTwoNodesDelaysNoOtherType) {
   start_all({"a", "b"});
   expect_it_holds_up_no_other_type();
 }
 
-TEST_F(ClusterWithASlowEndpoint, OfFourNodesHoldsUpNoOtherType) {
+TEST_F(ClusterWithASlowEndpoint, OfFourNodesDelaysNoOtherType) {
   start_all({"a", "b", "c", "d"});
   expect_it_holds_up_no_other_type();
 }
 
-TEST_F(ClusterWithASlowEndpoint, HoldsUpNoOtherTypeAfterAStandbyTookOver) {
+TEST_F(ClusterWithASlowEndpoint, DelaysNoOtherTypeAfterAFailover) {
   PairOfServers servers(kShards);
   nodes_url = servers.url();
   start_all({"a", "b"});

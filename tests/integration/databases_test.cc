@@ -114,7 +114,7 @@ void expect_degraded_without_b(NodeOn& node, const std::string& key_at_a, const 
   EXPECT_TRUE(batch.body["items"][1].contains("error")) << batch.text;
 }
 
-TEST(Databases, OneDiesHardAndTheOthersFireAndItsJobsFireWhenItIsBack) {
+TEST(Databases, ACrashedOneDelaysOnlyItsOwnJobsUntilItIsBack) {
   PrivateCluster a, b;
   const Urls urls{"a=" + a.url(), "b=" + b.url()};
   ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
@@ -335,7 +335,7 @@ TEST(Databases, ADatabaseThatIsAddedLaterGetsNoShardsAndOtherNumbers) {
   for (const auto& [shard, name] : node.database_of_shards()) EXPECT_EQ(name, "a");
 }
 
-TEST(Databases, WhatDoesNotFitTogetherIsRefused) {
+TEST(Databases, MismatchedDatabasesAreRefused) {
   TestDatabase a(0), b(0), c(8);
   const std::string other = "b2=host=127.0.0.1 " + b.url().substr(0, 0) +
                             "port=" + std::string(pqxx::connection(b.url()).port()) +
@@ -365,7 +365,7 @@ TEST(Databases, WhatDoesNotFitTogetherIsRefused) {
   NodeOn node(urls);
 }
 
-TEST(Databases, AServerThatLosesWhatSqlCallersWriteIsWarnedOf) {
+TEST(Databases, AServerThatMayLoseWritesOfSqlCausesAWarning) {
   TestDatabase a(8);
   a.query("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$");
   NodeOn node({a.url()});
@@ -407,7 +407,7 @@ std::int64_t pending_in(const std::string& url) {
   return number(url, "SELECT count(*) FROM tocsin.job_live WHERE status = 0");
 }
 
-TEST(Databases, AnotherOneOfTheInstallationAtTheAddressOfOneIsLeftAlone) {
+TEST(Databases, AnotherOneOfTheInstallationBehindAUrlIsRefused) {
   TestDatabase a(0), b(0), c(0);
   const Urls urls{"a=" + a.url(), "b=" + b.url(), "c=" + c.url()};
   ASSERT_EQ(migrate(urls, {"--shards", "9"}).exit_code, 0);
@@ -437,7 +437,7 @@ TEST(Databases, AnotherOneOfTheInstallationAtTheAddressOfOneIsLeftAlone) {
   EXPECT_EQ(node.create(at_b[1], 1).status, 201);
 }
 
-TEST(Databases, AnotherInstallationAtTheAddressOfASoleDatabaseIsLeftAlone) {
+TEST(Databases, AnotherInstallationBehindTheOnlyUrlIsRefused) {
   TestDatabase a(8), b(0);
   ASSERT_EQ(migrate({b.url()}, {"--shards", "8"}).exit_code, 0);
   execute(b.url(),

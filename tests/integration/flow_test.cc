@@ -34,7 +34,7 @@ class Flow : public LiveNode {
   }
 };
 
-TEST_F(Flow, AHundredThousandPausedJobsInFrontHideNothingAndTakeNoMemory) {
+TEST_F(Flow, OlderPausedJobsHideNoOthersAndTakeNoMemory) {
   put_noop("paused");
   put_noop("other");
   ASSERT_EQ(rest().post("/v1/types/paused/pause").status, 200);
@@ -124,7 +124,7 @@ TEST_F(Flow, ExhaustedJobsOfABacklogAreDeadWithinTwoSweeps) {
   EXPECT_TRUE(metrics_say("tocsin_backlog_lanes 8")) << "still";
 }
 
-TEST_F(Flow, WhatIsTooLateIsDeadAndRunsWhenItIsRetried) {
+TEST_F(Flow, JobsTooLateAreDeadAndRunAfterARetry) {
   put_type("fresh", {{"handler", {{"kind", "noop"}}}, {"catch_up", {{"drop_older_than_ms", 60'000}}}});
   insert("fresh", 2000, "1 hour");
   insert("fresh", 20, "10 seconds");

@@ -98,7 +98,7 @@ TEST_F(Jobs, RunningOnesCannotBeCancelled) {
   EXPECT_TRUE(becomes(id, "done"));
 }
 
-TEST_F(Jobs, MovedEarlierFireThen) {
+TEST_F(Jobs, MovedEarlierFireAtTheNewTime) {
   put_noop();
   const std::string near = create("noop", 4000), far = create("noop", 3'600'000);
   for (const std::string& id : {near, far}) {
@@ -109,7 +109,7 @@ TEST_F(Jobs, MovedEarlierFireThen) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE started_at < action_time"), 0);
 }
 
-TEST_F(Jobs, ChangedBySqlFireThenOrNever) {
+TEST_F(Jobs, ChangedBySqlFireAtTheNewTimeOrNever) {
   put_type("order.unpaid", {{"handler", receiver.handler()}});
   const std::string cancelled = create({{"biz_type", "order.unpaid"}, {"biz_id", "paid"}, {"delay_ms", 1500}});
   const std::string later = create("order.unpaid", 1500);
@@ -155,7 +155,7 @@ TEST_F(Jobs, LatenessIsTheSameInEveryAnswer) {
   EXPECT_LT(measured["max"].get<double>(), 60'000);
 }
 
-TEST_F(Jobs, MovedLaterFireOnceAndThen) {
+TEST_F(Jobs, MovedLaterFireOnceAtTheNewTime) {
   put_type("order.unpaid", {{"handler", receiver.handler()}});
   const std::string id = create("order.unpaid", 1500);
   ASSERT_EQ(rest().post("/v1/jobs/" + id + "/reschedule", {{"delay_ms", 2000}}).status, 200);
@@ -166,7 +166,7 @@ TEST_F(Jobs, MovedLaterFireOnceAndThen) {
 }
 
 // Their cancels share statements. A caller that returns goods to the stock on 200 must not do it twice.
-TEST_F(Jobs, OfManyCancelsAtTheSameTimeOneIsTold) {
+TEST_F(Jobs, OneOfManyConcurrentCancelsSucceeds) {
   put_noop();
   for (int round = 0; round < 5; ++round) {
     const std::string id = create("noop", 3'600'000);
@@ -194,7 +194,7 @@ TEST_F(Jobs, RunNowFiresAtOnceAndKeepsItsDeadline) {
   EXPECT_EQ(job(id)["action_time"], before["action_time"]);
 }
 
-TEST_F(Jobs, WhoseNodeDiedRunAgainWhenTheLeaseEnds) {
+TEST_F(Jobs, OfADeadNodeRunAgainWhenTheirLeaseEnds) {
   receiver.hold();
   put_type("order.unpaid", {{"handler", receiver.handler()}, {"ttr_ms", 2000}});
   const std::string id = create("order.unpaid", 0);
@@ -210,7 +210,7 @@ TEST_F(Jobs, WhoseNodeDiedRunAgainWhenTheLeaseEnds) {
   EXPECT_EQ(receiver.count(), 2U);
 }
 
-TEST_F(Jobs, AReceiverThatNeverAnswersCostsAttemptsNotTheNode) {
+TEST_F(Jobs, AReceiverThatNeverAnswersUsesAttemptsOnly) {
   receiver.hold();
   put_type("stuck",
            {{"handler", receiver.handler()}, {"ttr_ms", 600}, {"max_attempts", 2}, {"backoff", {{"delays_ms", {50}}}}});
@@ -238,7 +238,7 @@ TEST_F(Jobs, LockedByAnIdleTransactionDelayNoOthers) {
 }
 
 // Two lists are read at a time, and 64 wait; what keeps promises has threads of its own.
-TEST_F(Jobs, SlowListsHoldUpNoPromise) {
+TEST_F(Jobs, SlowListsDelayNoWrite) {
   constexpr int kLists = 70, kTaken = 2 + 64;
   put_noop();
   put_type("ticket", {{"handler", {{"kind", "pull"}}}, {"ttr_ms", 600'000}});

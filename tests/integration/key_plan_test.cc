@@ -77,7 +77,7 @@ class PlansOfKeys : public Plans {
 
 // A day on which much has finished and nothing was analyzed yet, as every midnight begins one; and keys with a past, or
 // with many jobs, of another type than the one meant.
-TEST_F(PlansOfKeys, CostWhatTheyAnswerWhateverTheyHadBefore) {
+TEST_F(PlansOfKeys, CostFollowsTheAnswerNotTheHistoryOfTheKey) {
   for (const auto& [statistics, state] : kStates) {
     fill_keys(statistics);
     for (const char* mode : {"force_generic_plan", "force_custom_plan"}) {
@@ -95,7 +95,7 @@ TEST_F(PlansOfKeys, CostWhatTheyAnswerWhateverTheyHadBefore) {
 }
 
 // The same for the functions of the SQL interface, in a session whose settings are not ours.
-TEST_F(PlansOfKeys, CostTheSameBySql) {
+TEST_F(PlansOfKeys, CostIsTheSameBySql) {
   database.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) SELECT name, "
       "'{\"kind\":\"noop\"}', 1000, 16, '{\"delays_ms\":[1]}', '{}' FROM unnest('{one,two}'::text[]) name");
@@ -119,7 +119,7 @@ TEST_F(PlansOfKeys, CostTheSameBySql) {
 }
 
 // A key's jobs of one state: a statement that the planner plans anew each time.
-TEST_F(PlansOfKeys, AListByStateReadsWhatItShows) {
+TEST_F(PlansOfKeys, AListByStateReadsOnlyTheRowsItShows) {
   const struct {
     const char* key;
     JobStatus status;

@@ -34,7 +34,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 
 class Monitoring : public LiveNode {};
 
-TEST_F(Monitoring, TheRulesAreValidAndDoWhatTheirTestsSay) {
+TEST_F(Monitoring, TheRulesAreValidAndPassTheirTests) {
   const std::string folder = (docs_folder() / "monitoring").string();
   EXPECT_EQ(std::system(("promtool check rules " + folder + "/tocsin.rules.yml >/dev/null 2>&1").c_str()), 0);
   EXPECT_EQ(std::system(("promtool test rules " + folder + "/tocsin.rules.test.yml >/dev/null 2>&1").c_str()), 0);

@@ -9,7 +9,7 @@ namespace tocsin {
 namespace {
 
 // What the switch rests on: no row of a write-frozen shard changes, and other shards are not delayed.
-TEST(Move, NothingOfAShardThatStandsStillChanges) {
+TEST(Move, AFrozenShardDoesNotChange) {
   TestDatabase database(kShards);
   database.query(
       "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('noop', '{}', "

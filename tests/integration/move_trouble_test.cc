@@ -27,7 +27,7 @@ void kill(Process& mover) {
 
 // The one order of events in which a rollback used to wait for ever: a worker that copies a table is still there when
 // the subscription's drop has begun, and makes a slot, which waits for that transaction, which waits for the slot.
-TEST(MoveTrouble, ARollbackEndsThoughACopyHasJustBegunToMakeItsSlot) {
+TEST(MoveTrouble, ARollbackEndsWhileTheCopyCreatesItsSlot) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");
   const Two two{server.url(), url_of(server.url(), "second")};
@@ -80,7 +80,7 @@ void kill_in(const Two& two, const std::string& step, const std::string& at, con
 }
 
 // Every state, ended by kill -9 and then resumed or rolled back, while jobs are created, cancelled and fired.
-TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackWithoutLoss) {
+TEST(MoveTrouble, AMoveKilledInAnyStateIsResumedOrRolledBack) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");
   const Two two{server.url(), url_of(server.url(), "second")};
@@ -136,7 +136,7 @@ TEST(MoveTrouble, KilledInEveryStateItIsResumedOrRolledBackWithoutLoss) {
 }
 
 // The map is flipped for good, and the target opens the shard afterwards: what keeps it from that must come before.
-TEST(MoveTrouble, WhoReadsForHoursAtTheTargetDelaysTheMoveAndNothingElse) {
+TEST(MoveTrouble, ALongReadAtTheTargetDelaysTheMoveOnly) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
   two.install();
@@ -197,7 +197,7 @@ TEST(MoveTrouble, AFrozenShardWhoseDriverDiedThawsByItself) {
 }
 
 // Stopped, not dead: what it does when it wakes must change nothing any more.
-TEST(MoveTrouble, ADriverThatWakesAfterItsPauseWasEndedTakesTheMoveAgain) {
+TEST(MoveTrouble, ADriverThatWakesAfterTheThawTakesTheMoveAgain) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
   two.install();
@@ -225,7 +225,7 @@ TEST(MoveTrouble, ADriverThatWakesAfterItsPauseWasEndedTakesTheMoveAgain) {
   EXPECT_EQ(two.leftovers(), 0U);
 }
 
-TEST(MoveTrouble, ADatabaseThatDiesMeanwhileDelaysItAndNothingElse) {
+TEST(MoveTrouble, ADatabaseThatCrashesDelaysTheMoveOnly) {
   LogicalCluster control, b, c;
   const std::vector<std::string> more = {"--database", "b=" + b.url(), "--database", "c=" + c.url()};
   std::vector<std::string> migrate = {"migrate", "--shards", "9", "--database", "a=" + control.url()};
@@ -321,7 +321,7 @@ TEST(MoveTrouble, AMoveUnknownToTheControlDatabaseIsResumedOrRolledBack) {
   }
 }
 
-TEST(MoveTrouble, WhatIsRefusedSaysWhyAtOnceAndLeavesNothing) {
+TEST(MoveTrouble, ARefusedMoveNamesTheReasonAndLeavesNothing) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
   two.install();
@@ -445,7 +445,7 @@ TEST(MoveTrouble, AServerWithoutAFreeWorkerIsNamedWithItsSetting) {
 }
 
 // PostgreSQL starts a worker that fails anew, for ever.
-TEST(MoveTrouble, AWorkerThatKeepsFailingIsNamedAndEndsTheCommandInTheEnd) {
+TEST(MoveTrouble, AWorkerThatKeepsFailingIsNamedAndEndsTheCommand) {
   LogicalCluster server;
   execute(server.url(), "CREATE DATABASE second");
   const Two two{server.url(), url_of(server.url(), "second")};

@@ -66,7 +66,7 @@ class Orders : public ::testing::Test {
   std::unique_ptr<NodeProcess> node_;
 };
 
-TEST_F(Orders, EveryUnpaidOneIsCancelledOnceWhateverDies) {
+TEST_F(Orders, EveryUnpaidOrderIsCancelledOnceDespiteCrashes) {
   const int n = wanted();
   start_node();
   open_shop();

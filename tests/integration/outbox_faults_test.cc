@@ -13,7 +13,7 @@
 namespace tocsin {
 namespace {
 
-TEST(Outbox, KilledBetweenTheJobAndTheEndOfItsEntryItIsNotMadeTwice) {
+TEST(Outbox, ACrashBeforeTheEntryIsDeletedCreatesNoSecondJob) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   auto node = both.node();
@@ -41,7 +41,7 @@ TEST(Outbox, KilledBetweenTheJobAndTheEndOfItsEntryItIsNotMadeTwice) {
   EXPECT_TRUE(both.ids(1, "pending").empty());
 }
 
-TEST(Outbox, OneDatabaseThatIsAwayHoldsUpNoOther) {
+TEST(Outbox, AnUnavailableDatabaseDelaysNoOther) {
   TestDatabase a(0), c(0);
   PrivateCluster b;
   const OutboxDatabases all({a.url(), b.url(), c.url()});
@@ -149,7 +149,7 @@ TEST(Outbox, UnderFaultsEveryCommittedJobRunsOnceAndNoOther) {
   EXPECT_EQ(totals["pending"], 0);
 }
 
-TEST(Outbox, AShardThatMovesMeanwhileTakesWhatIsRememberedAlong) {
+TEST(Outbox, AMoveCopiesTheRecordsOfRelayedEntries) {
   PrivateCluster a, b;
   for (PrivateCluster* cluster : {&a, &b}) {
     execute(cluster->url(), "ALTER SYSTEM SET wal_level = logical");
@@ -182,7 +182,7 @@ TEST(Outbox, AShardThatMovesMeanwhileTakesWhatIsRememberedAlong) {
   EXPECT_TRUE(both.ids(0, "pending").empty());
 }
 
-TEST(Outbox, WhatItsOwnerLeavesLyingIsAnybodys) {
+TEST(Outbox, AnyNodeMayRelayAnEntryAfterTenSeconds) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   both.put_noop(*both.node());

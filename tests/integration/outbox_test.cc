@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-TEST(Outbox, JobsAreCreatedWithTheirTransactionWhereverTheirShardsLive) {
+TEST(Outbox, JobsAreCreatedWithTheirTransactionInAnyDatabase) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   const auto node = both.node();
@@ -33,7 +33,7 @@ TEST(Outbox, JobsAreCreatedWithTheirTransactionWhereverTheirShardsLive) {
   EXPECT_NE(node->rest().get("/metrics").text.find("tocsin_outbox_relayed_total 8"), std::string::npos);
 }
 
-TEST(Outbox, WhatCanBeKnownAtOnceIsSaidAtOnce) {
+TEST(Outbox, InvalidCreatesAreRefusedBeforeTheOutbox) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   both.put_noop(*both.node());
@@ -68,7 +68,7 @@ TEST(Outbox, WhatCanBeKnownAtOnceIsSaidAtOnce) {
   EXPECT_THROW(tx.exec("SELECT * FROM tocsin.outbox"), pqxx::sql_error);
 }
 
-TEST(Outbox, CancelledBeforeItIsHandedOverAJobNeverRunsAndTheRecordSaysSo) {
+TEST(Outbox, AJobCancelledBeforeItsRelayNeverRuns) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   both.put_noop(*both.node());
@@ -99,7 +99,7 @@ TEST(Outbox, CancelledBeforeItIsHandedOverAJobNeverRunsAndTheRecordSaysSo) {
   EXPECT_EQ(both.text(1, "SELECT tocsin.cancel_job(" + std::to_string(runs) + ")"), "cancelled");
 }
 
-TEST(Outbox, WhatTheOtherDatabaseRefusesStaysAndIsCounted) {
+TEST(Outbox, ARefusedEntryStaysAndIsCounted) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});
   const auto node = both.node();

@@ -147,7 +147,7 @@ void expect_indexes(const std::string& plan, const PlannedStatement& statement, 
     EXPECT_TRUE(used.contains(index)) << where << index << " is not used\n" << plan;
 }
 
-TEST_F(Plans, UseTheIndexMeantWhateverTheStatistics) {
+TEST_F(Plans, UseTheIntendedIndexUnderAnyStatistics) {
   const std::pair<Statistics, const char*> states[] = {{Statistics::empty, "empty tables"},
                                                        {Statistics::none, "without statistics"},
                                                        {Statistics::stale, "stale statistics"},

@@ -185,7 +185,7 @@ TEST_F(Pull, ALeaseEndsUnlessItIsExtendedAndOldTokensAreRefused) {
 }
 
 // The threads that read what a nack needs are few: acks of locked rows wait elsewhere.
-TEST_F(Pull, AcksOfLockedRowsHoldUpNoOtherCall) {
+TEST_F(Pull, AcksOfLockedRowsDelayNoOtherCall) {
   constexpr std::size_t kLocked = 40;
   put_pull("ticket", {{"ttr_ms", 600'000}});
   create_many("ticket", kLocked + 8, 0);
@@ -212,7 +212,7 @@ TEST_F(Pull, AcksOfLockedRowsHoldUpNoOtherCall) {
 }
 
 // Batches and cancels of many jobs wait for other transactions, but not on the threads that everything else needs.
-TEST_F(Pull, BatchesWithHeldKeysHoldUpNoOtherCall) {
+TEST_F(Pull, BatchesWithLockedKeysDelayNoOtherCall) {
   put_pull("ticket", {{"ttr_ms", 600'000}});
   create_many("ticket", 1, 0);
   const Json leased = lease_one();
@@ -316,7 +316,7 @@ TEST_F(Pull, APausedTypeIsNotLeased) {
   EXPECT_EQ(lease_one()["job_id"], id);
 }
 
-TEST_F(Pull, AConsumerThatIsGoneGetsNothing) {
+TEST_F(Pull, ADisconnectedConsumerGetsNothing) {
   put_pull();
   {
     httplib::Client impatient("127.0.0.1", node().port());
@@ -330,7 +330,7 @@ TEST_F(Pull, AConsumerThatIsGoneGetsNothing) {
   EXPECT_EQ(job(id)["attempts"], 1) << "the first consumer's did not count";
 }
 
-TEST_F(Pull, ATerminatedNodeSendsItsConsumersHomeAndLosesNothing) {
+TEST_F(Pull, ATerminatedNodeAnswersItsPollsAndLosesNothing) {
   put_pull();
   std::vector<std::thread> consumers;
   std::atomic<int> empty{0};
@@ -360,7 +360,7 @@ TEST_F(Pull, LeasesOutliveTheNodeThatGaveThem) {
   EXPECT_EQ(status(id), "done");
 }
 
-TEST_F(Pull, ThousandsOfConsumersWaitAtOnceAndOneTooManyIsTurnedAway) {
+TEST_F(Pull, ThousandsOfPollsWaitAndOneTooManyIsRefused) {
   put_pull();
   put_pull("other");
   constexpr std::size_t kMost = 3000;

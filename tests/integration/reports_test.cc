@@ -75,7 +75,7 @@ class Reports : public LiveNode {
   }
 };
 
-TEST_F(Reports, EveryQuestionOfThePageHasAnAnswer) {
+TEST_F(Reports, EveryRequestOfTheDashboardIsAnswered) {
   live();
   end_node();  // which writes what its last ten seconds have brought
   database.query(
@@ -115,7 +115,7 @@ TEST_F(Reports, EveryQuestionOfThePageHasAnAnswer) {
   EXPECT_EQ(cell("Who changed what in the last day?", "actor"), "ops");
 }
 
-TEST_F(Reports, TomorrowIsRightWhenTheClocksChange) {
+TEST_F(Reports, TomorrowIsCorrectWhenSummerTimeChanges) {
   put_type("order.unpaid", {{"handler", {{"kind", "noop"}}}});
   end_node();
   const auto questions = questions_of(page_of("reports.md"));
@@ -133,7 +133,7 @@ TEST_F(Reports, TomorrowIsRightWhenTheClocksChange) {
   }
 }
 
-TEST_F(Reports, RestAndTheCommandLineTellTheSame) {
+TEST_F(Reports, RestAndTheCommandLineAgree) {
   live();
   ASSERT_TRUE(eventually([&] {
     const Reply reply = rest().get("/v1/reports/hour?type=order.unpaid");
@@ -187,7 +187,7 @@ TEST_F(Reports, RestAndTheCommandLineTellTheSame) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
-TEST_F(Reports, TheOverviewSaysWhatIsWrong) {
+TEST_F(Reports, TheOverviewNamesProblems) {
   put_noop("paused");
   EXPECT_EQ(rest().post("/v1/types/paused/pause").status, 200);
   create("paused", 0);

@@ -70,7 +70,7 @@ TEST_F(RetentionTest, DropsOneTableAtATime) {
 
 // To the database's clock these finishes are years old. Without other finishes since, it may be that clock that is
 // wrong.
-TEST_F(RetentionTest, KeepsWhatOnlyTheDatabasesClockCallsOld) {
+TEST_F(RetentionTest, KeepsTablesThatOnlyTheDatabaseClockCallsOld) {
   finish_on("2020-01-01");
   Housekeeping housekeeping({SessionConfig{database.url()}, {{"done", 7}}}, clock, callbacks());
   ASSERT_TRUE(housekeeping.start());

@@ -111,7 +111,7 @@ TEST_F(Roles, AFunctionOutOfItsSandboxHasNoMoreThanTheNode) {
 }
 
 // Before the script has run: a reader that is granted USAGE on the schema must not be able to cancel jobs.
-TEST(RolesOfAMigration, LetNobodyCallFunctions) {
+TEST(RolesOfAMigration, DoNotGrantExecuteToPublic) {
   TestDatabase database;
   EXPECT_EQ(database.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'tocsin'::regnamespace "
                             "AND has_function_privilege('public', oid, 'EXECUTE')"),

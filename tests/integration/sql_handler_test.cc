@@ -41,7 +41,7 @@ class SqlHandler : public LiveNode {
   std::string last_error(const Json& of) { return of["errors"].empty() ? "" : of["errors"].back()["message"]; }
 };
 
-TEST_F(SqlHandler, ASuperusersNodeCallsNoFunctionUnlessToldTo) {
+TEST_F(SqlHandler, ASuperusersNodeCallsNoFunctionUnlessAllowed) {
   put("quick", "");
   ends(create("quick", 0), "done");
   const auto warns = [&] {
@@ -60,7 +60,7 @@ TEST_F(SqlHandler, ASuperusersNodeCallsNoFunctionUnlessToldTo) {
   EXPECT_EQ(seen(id), 0);
 }
 
-TEST_F(SqlHandler, TheAnswerSaysWhatBecomesOfTheJob) {
+TEST_F(SqlHandler, TheAnswerDecidesTheOutcome) {
   put("done", "");
   put("dead", "RETURN '{\"dead\": \"no such order\"}'::jsonb;");
   put("again", "IF job.attempts < 3 THEN RETURN '{\"retry_ms\": 20}'::jsonb; END IF;");
@@ -108,7 +108,7 @@ TEST_F(SqlHandler, TheFunctionSeesTheRowOfTheView) {
   EXPECT_TRUE(row[12].as<bool>()) << "column by column what the view says";
 }
 
-TEST_F(SqlHandler, AFailingJobUndoesNothingOfItsNeighbours) {
+TEST_F(SqlHandler, AFailingJobUndoesNoOtherJobOfItsBatch) {
   put("picky", "IF job.biz_id LIKE 'bad%' THEN RAISE EXCEPTION 'no % here', job.biz_id; END IF;",
       {{"max_attempts", 2}});
   Json jobs = Json::array();
@@ -168,7 +168,7 @@ TEST_F(SqlHandler, WrongFunctionsAreRefusedByName) {
   put_type("t", type("right"));
 }
 
-TEST_F(SqlHandler, AFunctionThatVanishesIsRetriedWithTheReason) {
+TEST_F(SqlHandler, ADroppedFunctionIsRetriedWithTheReason) {
   put("gone", "", {{"max_attempts", 2}});
   database.query("DROP FUNCTION shop.gone");
   const std::string error = last_error(ends(create("gone", 0), "dead"));
@@ -205,7 +205,7 @@ TEST_F(SqlHandler, AFunctionFindsThePathOfTheSandbox) {
   EXPECT_EQ(last_error(ends(create("tells", 0), "dead")), "pg_catalog, pg_temp");
 }
 
-TEST_F(SqlHandler, WhatAFunctionLeavesBehindHasNoPower) {
+TEST_F(SqlHandler, SessionStateOfAFunctionCannotAffectTheFinish) {
   const char* trap =
       "CREATE OR REPLACE FUNCTION pg_temp.equal(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $t$ BEGIN"
       " INSERT INTO shop.trapped VALUES (current_user); RETURN $1 OPERATOR(pg_catalog.=) $2; END $t$;";
@@ -235,7 +235,7 @@ TEST_F(SqlHandler, WhatAFunctionLeavesBehindHasNoPower) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'resets' AND status <> 'dead'"), 0);
 }
 
-TEST_F(SqlHandler, AFunctionThatHangsDiesOfItAndHoldsUpNoOtherType) {
+TEST_F(SqlHandler, AHangingFunctionTimesOutAndDelaysNoOtherType) {
   put("hangs", "IF job.biz_id LIKE 'h%' THEN PERFORM pg_sleep(3600); END IF;", {{"ttr_ms", 1500}, {"max_attempts", 3}});
   put("quick", "");
   std::vector<std::string> hanging, neighbours;
@@ -279,7 +279,7 @@ TEST_F(SqlHandler, AFunctionThatRunsBeyondItsTimeIsEndedWithItsSession) {
   })) << "the server learns that nobody waits any more";
 }
 
-TEST_F(SqlHandler, WhatAFunctionLeavesInItsSessionIsGoneForTheNext) {
+TEST_F(SqlHandler, SessionStateOfAFunctionIsResetForTheNext) {
   put("heap",
       "CREATE TEMP TABLE heap (n int); INSERT INTO heap VALUES (1); IF (SELECT count(*) FROM heap) > 1 THEN "
       "RAISE 'rows of another job'; END IF;",
@@ -310,7 +310,7 @@ TEST_F(SqlHandler, AFunctionMayCreateTheNextJob) {
   EXPECT_TRUE(eventually([&] { return count("done") == 2; }));
 }
 
-TEST_F(SqlHandler, AnEndThatTakesTooLongIsAFailedAttemptAndIsReported) {
+TEST_F(SqlHandler, AFinishThatTakesTooLongFailsTheAttempt) {
   put("done", "", {{"max_attempts", 2}});
   // What a server says whose time for the statement is over.
   database.query(R"(

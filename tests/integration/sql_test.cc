@@ -38,7 +38,7 @@ TEST_F(Sql, ARolledBackOrderLeavesNoTimeout) {
   EXPECT_EQ(database.number("SELECT coalesce(sum(n), 0) FROM tocsin.job_stats"), 0);
 }
 
-TEST_F(Sql, ACommittedOnesFiresWithoutWaitingForAScan) {
+TEST_F(Sql, ACommittedOrdersTimeoutFiresWithoutAScan) {
   ASSERT_TRUE(eventually([&] { return rest().get("/readyz").text.find("not listening") == std::string::npos; }));
   std::vector<std::string> ids;
   for (int i = 0; i < 10; ++i) {
@@ -104,7 +104,7 @@ TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
 }
 
 // By itself, alone in a batch, beside another, and in a batch that is undone as a whole.
-TEST_F(Sql, AHeldKeyIsToldWithoutNamesOfTheSchema) {
+TEST_F(Sql, TheErrorOfALockedKeyNamesNoSchemaObject) {
   pqxx::work open(*shop);
   create_job(open, "held", "1 hour", "'key-1'");
   const Json held{{"biz_type", "noop"}, {"biz_id", "held"}, {"delay_ms", 3'600'000}, {"idempotency_key", "key-1"}};
@@ -230,7 +230,7 @@ TEST_F(Sql, WrongInputIsRefusedByName) {
 }
 
 // The job was read before the other transaction ended it.
-TEST_F(Sql, AReplaceThatComesTooLateTellsWhatTheJobIsNow) {
+TEST_F(Sql, ALateReplaceReturnsTheCurrentStatus) {
   Json body{{"biz_type", "noop"},
             {"biz_id", "k"},
             {"delay_ms", 3'600'000},
@@ -279,7 +279,7 @@ TEST_F(Sql, CancelAnswersDefinitely) {
   EXPECT_EQ(cancel(running), "running");
 }
 
-TEST_F(Sql, TheViewAndTheStatisticsTellWhatRestTells) {
+TEST_F(Sql, TheViewAndTheStatisticsAgreeWithRest) {
   const std::string pending = create("noop", 3'600'000), done = create("noop", 0),
                     cancelled = create("noop", 3'600'000);
   ASSERT_TRUE(becomes(done, "done"));

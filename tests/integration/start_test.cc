@@ -52,7 +52,7 @@ TEST_F(Start, FailsWithoutAServerThere) {
                  {"127.0.0.1:1/tocsin"});
 }
 
-TEST_F(Start, FailsWithAUrlThatIsNone) {
+TEST_F(Start, FailsWithAnInvalidUrl) {
   expect_refusal(serve({"--database", "no url at all", "--listen", "127.0.0.1:0"}), {"database"});
 }
 
@@ -102,7 +102,7 @@ TEST_F(Start, WithoutTokensServesThisMachineOnly) {
   expect_refusal(serve({"--database", database.url(), "--listen", "0.0.0.0:0"}), {"listen", "--token-file"});
 }
 
-TEST_F(Start, FailsWithAShardCountThatIsNotTheInstallations) {
+TEST_F(Start, FailsWithAnotherShardCountThanTheInstallation) {
   expect_refusal(serve({"--database", database.url(), "--listen", "127.0.0.1:0", "--shards", "4"}),
                  {"8 shards", "says 4", "never changes"});
 }

@@ -49,7 +49,7 @@ class Survival : public LiveNode {
   int last_ = 0;
 };
 
-TEST_F(Survival, ANodeWhoseScansCannotKeepUpSaysSo) {
+TEST_F(Survival, ANodeWhoseScansCannotKeepUpReportsIt) {
   ASSERT_TRUE(node().is_ready());
   pqxx::connection stranger(database.url());
   pqxx::work lock(stranger);
@@ -133,7 +133,7 @@ TEST_F(Survival, AKilledNodeLosesNothing) {
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job WHERE biz_type = 'noop' AND attempts <> 1"), 0);
 }
 
-TEST_F(Survival, LostConnectionsAreMadeAgainAndNothingIsLost) {
+TEST_F(Survival, LostConnectionsAreReopenedAndNothingIsLost) {
   put_noop();
   put_type("hook", {{"handler", receiver.handler()}, {"ttr_ms", 3000}});
   Load instant(node().port(), "noop", 2, 100), hooks(node().port(), "hook", 2, 100);
@@ -181,7 +181,7 @@ TEST(SurvivalOfTheDatabase, ACrashCostsNoAcknowledgedJobAndNoRestartOfTheNode) {
   EXPECT_EQ(node.stop(), 0);
 }
 
-TEST(SurvivalOfTheDatabase, AnOutageIsNoEmptyLeaseAndDoesNotFillTheLog) {
+TEST(SurvivalOfTheDatabase, AnOutageIsNotAnEmptyLeaseAndDoesNotFillTheLog) {
   PrivateCluster cluster;
   NodeProcess node(cluster.url(), {"--migrate", "--shards", "8"});
   ASSERT_EQ(node.rest().put("/v1/types/pull", {{"handler", {{"kind", "pull"}}}}).status, 201);

@@ -39,7 +39,7 @@ TEST_F(TypeRemoval, WaitsForATransactionThatCreatesAJob) {
 }
 
 // As if a removal had begun, and waited for older transactions.
-TEST_F(TypeRemoval, ACreateThatSeesItLocksTheType) {
+TEST_F(TypeRemoval, ACreateDuringARemovalLocksTheType) {
   database.query("UPDATE tocsin.biz_type SET removal_at = clock_timestamp()");
   pqxx::work tx(*shop);
   tx.exec1(kCreate);

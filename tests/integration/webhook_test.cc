@@ -60,7 +60,7 @@ TEST_F(Webhooks, AnAsynchronousReceiverMayFail) {
   EXPECT_EQ(dead["errors"][0]["message"], "no stock");
 }
 
-TEST_F(Webhooks, WhatIsNotAcknowledgedIsDeliveredAgainWhenItsLeaseEnds) {
+TEST_F(Webhooks, UnacknowledgedJobsAreDeliveredAgainAfterTheirLease) {
   receiver.answer(202);
   put_webhook("order.unpaid", {{"async", true}, {"timeout_ms", 500}}, {{"ttr_ms", 1000}});
   const std::string id = create("order.unpaid", 0);
@@ -87,7 +87,7 @@ TEST_F(Webhooks, AreVerifiedByThePackageThatReceiversUse) {
   EXPECT_NE(verify(kFirstSecret, signed_twice.text + " ").exit_code, 0);
 }
 
-TEST_F(Webhooks, SecretsAreHiddenAndStayWhatTheyAreWhenPutBack) {
+TEST_F(Webhooks, HiddenSecretsAreKeptWhenPutBack) {
   put_webhook("order.unpaid", {{"secret", Json::array({kSecondSecret, kFirstSecret})}});
   const Json shown = rest().get("/v1/types/order.unpaid").body["handler"];
   EXPECT_EQ(shown["secret"], Json::array({"whsec_***", "whsec_***"}));
@@ -143,7 +143,7 @@ TEST_F(Webhooks, WrongSettingsAreRefusedByName) {
   EXPECT_TRUE(becomes(create("good", 0), "done")) << "as it was";
 }
 
-TEST_F(Webhooks, CallNoAddressOfTheInsideUnlessTold) {
+TEST_F(Webhooks, CallInternalAddressesOnlyWhenAllowed) {
   const std::string token = "webhook-test-token-0123456789";
   const TokenFile file(token);
   const auto put_to = [&](NodeProcess& node, const std::string& url) {
@@ -171,7 +171,7 @@ TEST_F(Webhooks, CallNoAddressOfTheInsideUnlessTold) {
   EXPECT_EQ(put_to(told, "http://10.0.0.1/").body["field"], "handler.url");
 }
 
-TEST_F(Webhooks, ADeadEndpointIsLeftAloneAndSeenToBe) {
+TEST_F(Webhooks, ADeadEndpointIsNotCalledAndShownAsOpen) {
   put_webhook("alive");
   put_type("dead", {{"handler", {{"kind", "webhook"}, {"url", "http://127.0.0.1:" + std::to_string(free_port())}}},
                     {"max_attempts", 1000},

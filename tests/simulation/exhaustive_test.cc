@@ -135,16 +135,16 @@ TEST(Exhaustive, KeepsEveryPromiseOfTwoNodes) { keeps_every_promise(kTwoNodesWor
 TEST(Exhaustive, KeepsEveryPromiseOfSqlWheneverItIsCommitted) { keeps_every_promise(kSqlWorld, 12); }
 
 // Planted: each was in a store or in the engine once.
-TEST(Exhaustive, FindsAStartUnderAClaimThatACrashTookBack) {
+TEST(Exhaustive, FindsAStartUnderAClaimThatACrashLost) {
   EXPECT_EQ(found_anywhere({.async_claims = true}).substr(0, 2), "I3");
 }
 TEST(Exhaustive, FindsAJobWhoseClockWasReadBeforeItsTransactionHadAnId) {
   EXPECT_EQ(found_anywhere({.clock_before_id = true}).substr(0, 2), "I1");
 }
-TEST(Exhaustive, FindsTheOutcomesThatOneRefusedRowHoldsUp) {
+TEST(Exhaustive, FindsOutcomesBlockedByOneRefusedRow) {
   EXPECT_EQ(found_anywhere({.hides_whose_fault_it_is = true}).substr(0, 4), "live");
 }
-TEST(Exhaustive, FindsACancelThatTwoCallersAreToldOf) {
+TEST(Exhaustive, FindsACancelReportedToTwoCallers) {
   EXPECT_EQ(found_anywhere({.store = {.answers_twice = true}}).substr(0, 2), "I3");
 }
 

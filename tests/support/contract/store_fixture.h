@@ -129,7 +129,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   CancelReply cancel(JobId job);
   ChangeReply retry(JobId job);
   // From now on jobs of the type are too late a millisecond after their time.
-  void make_perishable();
+  void set_lateness_limit();
   void let_pass(Duration time) { db->wait_until(db->now() + time); }
 
   // created = pending + running + done + cancelled + dead, and each is what the rows say.

@@ -121,7 +121,7 @@ TEST_F(AdmissionTest, TypesOfOneEndpointShareItsSlotsEqually) {
   for (TypeId type = 1; type <= 6; ++type) EXPECT_NEAR(static_cast<double>(limiter.running(type)), 40, 8) << type;
 }
 
-TEST_F(AdmissionTest, ATypeThatWaitsAloneGetsAllSlotsOfItsEndpoint) {
+TEST_F(AdmissionTest, ASoleTypeOfAnEndpointGetsAllItsSlots) {
   BizType one = biz_type(1), other = biz_type(2);
   one.pool = other.pool = pool_of(200);
   catalog = TypeCatalog({one, other});
@@ -253,7 +253,7 @@ TEST_F(AdmissionTest, AQuickEndpointKeepsItsJobsInMemory) {
   EXPECT_TRUE(next().dropped.empty());
 }
 
-TEST_F(AdmissionTest, WhatComesBackOlderThanAllThatWaitGoesFirst) {
+TEST_F(AdmissionTest, ReleasedJobsGoBeforeYoungerOnes) {
   catalog = TypeCatalog({biz_type(1)});
   push(1, 5);
   const std::vector<Candidate> back{

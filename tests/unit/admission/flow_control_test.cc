@@ -15,7 +15,7 @@ class FlowControlTest : public ::testing::Test {
   MonoTime now{1h};
 };
 
-TEST_F(FlowControlTest, LetsEverythingGoThatHasNoLimit) { EXPECT_EQ(take(biz_type(1), 1'000'000), 1'000'000U); }
+TEST_F(FlowControlTest, TypesWithoutALimitStartFreely) { EXPECT_EQ(take(biz_type(1), 1'000'000), 1'000'000U); }
 
 TEST_F(FlowControlTest, ANodeAloneHasAllPermits) {
   EXPECT_EQ(take(limited(5), 3), 3U);
@@ -48,7 +48,7 @@ TEST_F(FlowControlTest, SharedPermitsHoldUntilTheirTimeAndForTheirLease) {
   EXPECT_EQ(take(type, 5), 0U) << "the permits are over";
 }
 
-TEST_F(FlowControlTest, TellsWhenAPermitIsFree) {
+TEST_F(FlowControlTest, ReturnsWhenAPermitIsFree) {
   flow.begin_sharing(nullptr);
   int told = 0;
   flow.on_capacity([&] { ++told; });
@@ -62,7 +62,7 @@ TEST_F(FlowControlTest, TellsWhenAPermitIsFree) {
   EXPECT_EQ(told, 2) << "who could not use it would wake himself for ever";
 }
 
-TEST_F(FlowControlTest, TellsTheOtherEnginesWhenTheHandlerHasRoomAgain) {
+TEST_F(FlowControlTest, NotifiesOtherEnginesOfFreeCapacity) {
   int told = 0;
   flow.on_capacity([&] { ++told; });
   BizType type = biz_type(1);
@@ -77,7 +77,7 @@ TEST_F(FlowControlTest, TellsTheOtherEnginesWhenTheHandlerHasRoomAgain) {
   EXPECT_EQ(told, 1) << "the waiting engine is notified";
 }
 
-TEST_F(FlowControlTest, WhoFindsAPoolFullHearsOfTheNextFreeSlot) {
+TEST_F(FlowControlTest, AnEngineThatFoundThePoolFullIsNotifiedOfAFreeSlot) {
   int told = 0;
   flow.on_capacity([&] { ++told; });
   BizType type = biz_type(1);
@@ -102,7 +102,7 @@ TEST_F(FlowControlTest, ATypeWhoseEndpointChangesTakesItsSlotsAlong) {
   EXPECT_EQ(flow.in_pool(*after), 0U);
 }
 
-TEST_F(FlowControlTest, WhoSharesItWithOtherEnginesLooksAgainByItself) {
+TEST_F(FlowControlTest, AnEngineThatSharesAPoolRetriesWithinASecond) {
   BizType type = biz_type(1);
   type.pool = pool_of(2);
   flow.on_capacity([] {});
@@ -113,7 +113,7 @@ TEST_F(FlowControlTest, WhoSharesItWithOtherEnginesLooksAgainByItself) {
   EXPECT_LE(again, now + 1s);
 }
 
-TEST_F(FlowControlTest, ARateLetsASecondsWorthGoAtOnceAndThenNoMoreThanItBrings) {
+TEST_F(FlowControlTest, ARateAllowsABurstOfOneSecondThenItsRate) {
   const BizType type = paced(20);
   EXPECT_EQ(take(type, 100), 0U) << "nothing has come together yet";
   now += 10s;
@@ -127,7 +127,7 @@ TEST_F(FlowControlTest, ARateLetsASecondsWorthGoAtOnceAndThenNoMoreThanItBrings)
   EXPECT_LE(n, 200U);
 }
 
-TEST_F(FlowControlTest, SaysWhenTheRateLetsTheNextOneGo) {
+TEST_F(FlowControlTest, ReturnsWhenTheRateAllowsTheNextStart) {
   const BizType type = paced(4);
   take(type, 1);
   now += 1s;
@@ -140,7 +140,7 @@ TEST_F(FlowControlTest, SaysWhenTheRateLetsTheNextOneGo) {
   EXPECT_EQ(take(type, 1), 1U);
 }
 
-TEST_F(FlowControlTest, WhatWasNotStartedCountsForNoRate) {
+TEST_F(FlowControlTest, UnstartedJobsCountForNoRate) {
   const BizType type = paced(1);
   take(type, 1);
   now += 1s;
@@ -173,7 +173,7 @@ TEST_F(PermitsTest, OneNodeGetsAllAtOnceAndTwoShareThem) {
   EXPECT_EQ(node(2).take(10), 3U);
 }
 
-TEST_F(PermitsTest, WhatIsIdleElsewhereComesToTheNodeWithWork) {
+TEST_F(PermitsTest, IdlePermitsMoveToTheNodeWithWork) {
   node(1), node(2);
   pass(2s);
   node(2).waiting = 100;
@@ -213,7 +213,7 @@ TEST_F(PermitsTest, WithOnePermitAndTwoNodesBothGetTheirTurn) {
   EXPECT_GT(starts[2], 40);
 }
 
-TEST_F(PermitsTest, ADeadNodesPermitsComeBackWhenWhatItStartedIsOver) {
+TEST_F(PermitsTest, PermitsOfADeadNodeReturnWhenItsAttemptsHaveEnded) {
   type.ttr = 20s;
   node(1).waiting = node(2).waiting = 100;
   pass(2s);
@@ -227,7 +227,7 @@ TEST_F(PermitsTest, ADeadNodesPermitsComeBackWhenWhatItStartedIsOver) {
   EXPECT_EQ(node(2).used() + node(2).take(10), 6U) << "nothing leaks";
 }
 
-TEST_F(PermitsTest, ANodeThatIsCutOffStopsBeforeItsPermitsGoToOthers) {
+TEST_F(PermitsTest, ANodeWithoutALeaseStopsBeforeItsPermitsMove) {
   type.ttr = 1s;
   node(1).waiting = node(2).waiting = 100;
   pass(2s);
@@ -260,7 +260,7 @@ TEST_F(PermitsTest, ARequestThatArrivesLateChangesNothing) {
   EXPECT_EQ(node(2).take(10), 0U);
 }
 
-TEST_F(PermitsTest, LostAnswersLeakNothing) {
+TEST_F(PermitsTest, LostRepliesLeakNoPermits) {
   node(1).waiting = 100;
   node(1).loses_answers = true;
   pass(2s);
@@ -319,7 +319,7 @@ TEST_F(PermitsTest, ALimitIsOfTheClusterAndConnectionsAreOfEachNode) {
   for (const NodeId id : {1, 2}) EXPECT_EQ(node(id).take(10), 4U) << "all four connections of the node";
 }
 
-TEST_F(PermitsTest, AsksNothingWhenNoTypeHasALimit) {
+TEST_F(PermitsTest, SendsNoRequestWhenNoTypeHasALimit) {
   type = biz_type(1);
   EXPECT_EQ(node(1).renewer.step(now), kWhenWoken);
 }

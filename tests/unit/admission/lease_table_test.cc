@@ -64,7 +64,7 @@ TEST_F(LeaseTableTest, AnotherLeaseOfTheSameJobEndsTheOneBefore) {
   EXPECT_EQ(flow.used(1), 1U);
 }
 
-TEST_F(LeaseTableTest, TheDatabasesWordEndsALeaseOrProlongsIt) {
+TEST_F(LeaseTableTest, TheReplyOfTheDatabaseEndsOrProlongsALease) {
   lease(1, 2);
   flow.leases().note({1, 10}, Duration(50s), now);
   EXPECT_EQ(flow.leases().last_end(1), now + 50s);
@@ -75,7 +75,7 @@ TEST_F(LeaseTableTest, TheDatabasesWordEndsALeaseOrProlongsIt) {
   EXPECT_EQ(flow.leases().last_end(1), now + 30s);
 }
 
-TEST_F(LeaseTableTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
+TEST_F(LeaseTableTest, ForeignLeasesCountOnlyAfterATakeover) {
   flow.leases().extend(1, {7, 70}, now + 30s);
   EXPECT_EQ(flow.used(1), 0U);
   EXPECT_EQ(flow.leases().foreign_leases(1), 1U);
@@ -87,7 +87,7 @@ TEST_F(LeaseTableTest, LeasesOfOthersThatWereExtendedHereCountOnlyWhenAdopted) {
   EXPECT_TRUE(flow.leases().is_empty());
 }
 
-TEST_F(LeaseTableTest, HandedOverTheyTakeNoRoomOfTheHandler) {
+TEST_F(LeaseTableTest, HandedOverJobsTakeNoSlotOfTheStartPool) {
   type.handler_kind = "webhook";
   type.max_running = 10;
   type.pool = pool_of(2);
@@ -99,7 +99,7 @@ TEST_F(LeaseTableTest, HandedOverTheyTakeNoRoomOfTheHandler) {
 
 // The stage that asks the database ------------------------------------------------------------------------------------
 
-class LeaseReaperLooks : public StageFixture {
+class LeaseReaperChecks : public StageFixture {
  protected:
   void SetUp() override {
     set_types({limited_pull(5)});
@@ -114,12 +114,12 @@ class LeaseReaperLooks : public StageFixture {
   LeaseReaper reaper{shared(), store};
 };
 
-TEST_F(LeaseReaperLooks, RestsWhileNothingIsLeased) {
+TEST_F(LeaseReaperChecks, SendNoRequestWithoutLeases) {
   EXPECT_EQ(reaper.step(now), kWhenWoken);
   EXPECT_EQ(store.calls, 0);
 }
 
-TEST_F(LeaseReaperLooks, FreesThePermitsOfLeasesThatAreOver) {
+TEST_F(LeaseReaperChecks, FreeThePermitsOfEndedLeases) {
   lease(1025), lease(1026), lease(2049);
   std::vector<JobId> asked;
   store.on_leases_left = [&](std::span<const Lease> leases) {
@@ -139,7 +139,7 @@ TEST_F(LeaseReaperLooks, FreesThePermitsOfLeasesThatAreOver) {
   EXPECT_EQ(store.calls, 1);
 }
 
-TEST_F(LeaseReaperLooks, LeavesThoseOfOtherDatabasesToThem) {
+TEST_F(LeaseReaperChecks, SkipLeasesOfOtherDatabases) {
   lease(3);  // shard 3
   EXPECT_EQ(reaper.step(now), now);
   EXPECT_LE(reaper.step(now), now + 500ms);
@@ -147,14 +147,14 @@ TEST_F(LeaseReaperLooks, LeavesThoseOfOtherDatabasesToThem) {
   EXPECT_EQ(used(), 1U);
 }
 
-TEST_F(LeaseReaperLooks, WithoutAnAnswerTheyGoOn) {
+TEST_F(LeaseReaperChecks, WithoutAReplyLeasesContinue) {
   lease(1);
   store.on_leases_left = [](auto) { return unavailable(); };
   EXPECT_GT(reaper.step(now), now);
   EXPECT_EQ(used(), 1U);
 }
 
-TEST_F(LeaseReaperLooks, ABookOfManyPagesIsReadToItsEnd) {
+TEST_F(LeaseReaperChecks, ATableOfManyPagesIsReadToItsEnd) {
   set_types({limited_pull(5000)});
   for (JobId job = 0; job < 2500; ++job) {
     ASSERT_EQ(shared().flow->take(limited_pull(5000), 1, Pace::fresh, now).n, 1U);
@@ -241,7 +241,7 @@ TEST_F(LeasesInACluster, AnAckAtAnotherNodeFreesThePermitSoon) {
   EXPECT_EQ(node(1).used(), 0U);
 }
 
-TEST_F(LeasesInACluster, LeasesOfADeadNodeKeepTheirPermitsAsLongAsSomebodyExtendsThem) {
+TEST_F(LeasesInACluster, LeasesOfADeadNodeKeepPermitsWhileTheyAreExtended) {
   node(1).waiting = 6;
   node(2);
   pass(2s);
@@ -260,7 +260,7 @@ TEST_F(LeasesInACluster, LeasesOfADeadNodeKeepTheirPermitsAsLongAsSomebodyExtend
 }
 
 // Node 1 leases all there is and dies; node 2 asks for the permits of those that are extended there, with a fault.
-class AdoptionInDoubt : public LeasesInACluster {
+class TakeoverInDoubt : public LeasesInACluster {
  protected:
   void SetUp() override {
     LeasesInACluster::SetUp();
@@ -292,12 +292,12 @@ class AdoptionInDoubt : public LeasesInACluster {
   }
 };
 
-TEST_F(AdoptionInDoubt, WhatHappenedUnheardIsKept) {
+TEST_F(TakeoverInDoubt, ATakeoverWithALostReplyIsKept) {
   node(2).loses_answers = true;
   outlive();
 }
 
-TEST_F(AdoptionInDoubt, WhatDidNotHappenIsAskedForAgain) {
+TEST_F(TakeoverInDoubt, ATakeoverThatWasNotAppliedIsRepeated) {
   node(2).is_late = true;
   for (int i = 0; i < 200 && !node(2).late; ++i) pass(50ms);
   ASSERT_TRUE(node(2).late);
@@ -305,7 +305,7 @@ TEST_F(AdoptionInDoubt, WhatDidNotHappenIsAskedForAgain) {
   outlive();
 }
 
-TEST_F(AdoptionInDoubt, AfterTheNextRenewalItHappensNoMore) {
+TEST_F(TakeoverInDoubt, ALateTakeoverIsIgnoredAfterTheNextRenewal) {
   node(2).is_late = true;
   for (int i = 0; i < 200 && !node(2).late; ++i) pass(50ms);
   ASSERT_TRUE(node(2).late);
@@ -315,7 +315,7 @@ TEST_F(AdoptionInDoubt, AfterTheNextRenewalItHappensNoMore) {
   outlive();
 }
 
-TEST_F(AdoptionInDoubt, WhoLeavesBeforeItIsSettledKeepsWhatMayHaveCome) {
+TEST_F(TakeoverInDoubt, ANodeThatLeavesKeepsThePossiblePermits) {
   node(2).loses_answers = true;
   for (int i = 0; i < 200 && node(2).events.failures() == 0; ++i) pass(50ms);
   ASSERT_GT(node(2).events.failures(), 0);
@@ -347,7 +347,7 @@ TEST_F(LeasesInACluster, ANodeThatLeavesKeepsPermitsForItsLeasesOnly) {
   EXPECT_EQ(leased.size(), 6U);
 }
 
-TEST_F(LeasesInACluster, ALongerLeaseThanTheTypesIsToldToTheStoreFirst) {
+TEST_F(LeasesInACluster, ALeaseLongerThanItsTypesIsStoredFirst) {
   node(1).waiting = 6;
   pass(2s);
   EXPECT_EQ(node(1).flow.take(type, 1, Pace::fresh, now, 100s).n, 0U);
@@ -355,7 +355,7 @@ TEST_F(LeasesInACluster, ALongerLeaseThanTheTypesIsToldToTheStoreFirst) {
   EXPECT_EQ(node(1).flow.take(type, 1, Pace::fresh, now, 100s).n, 1U);
 }
 
-TEST_F(LeasesInACluster, NeverMoreAreLeasedThanMaxRunningWhateverHappens) {
+TEST_F(LeasesInACluster, NeverMoreAreLeasedThanMaxRunning) {
   NodeId last = 3;
   std::size_t most = 0, starts = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -21,7 +21,7 @@ TEST(MemoryShare, LimitsAndConsumersHoldATypeBackHoweverFewAreDue) {
   for (const BizType& type : {limited, paced, biz_type(3, "pull")}) EXPECT_TRUE(kShare.is_held_back(type, 1));
 }
 
-TEST(MemoryShare, APoolHoldsBackWhatItDoesNotStartWithinTheLookahead) {
+TEST(MemoryShare, APoolHoldsBackJobsThatItCannotStartInTime) {
   BizType type = biz_type(1);
   type.pool = std::make_shared<TestPool>(10, /*per_s=*/20);
   EXPECT_FALSE(kShare.is_held_back(type, 100));

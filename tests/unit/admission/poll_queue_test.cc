@@ -35,7 +35,7 @@ class PollQueueTest : public ::testing::Test {
   PollQueue polls{3};
 };
 
-TEST_F(PollQueueTest, RefusesMoreThanItHasRoomFor) {
+TEST_F(PollQueueTest, RefusesPollsBeyondItsCapacity) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(polls.add(poll(i, 1, 10, 5s)));
   EXPECT_EQ(claimer.wakes, 3);
   EXPECT_FALSE(polls.add(poll(3, 1, 10, 5s)));
@@ -63,7 +63,7 @@ TEST_F(PollQueueTest, GivesConsumersInTheOrderTheyCameAndPutsThemBackToTheirPlac
   EXPECT_TRUE(polls.take(1, 30, false).empty());
 }
 
-TEST_F(PollQueueTest, TakesOneLengthOfLeaseAtATimeWhenAskedTo) {
+TEST_F(PollQueueTest, TakesPollsOfOneLeaseLengthWhenRequested) {
   polls.add(poll(0, 1, 10, 5s, 30s));
   polls.add(poll(1, 1, 10, 5s, 30s));
   polls.add(poll(2, 1, 10, 5s, 60s));
@@ -71,7 +71,7 @@ TEST_F(PollQueueTest, TakesOneLengthOfLeaseAtATimeWhenAskedTo) {
   EXPECT_EQ(polls.take(1, 100, true).size(), 1U);
 }
 
-TEST_F(PollQueueTest, SkipsAndForgetsWhoIsGone) {
+TEST_F(PollQueueTest, SkipsAndRemovesDisconnectedConsumers) {
   polls.add(poll(0, 1, 10, 5s));
   polls.add(poll(1, 1, 10, 5s));
   polls.add(poll(2, 2, 10, 5s));
@@ -85,7 +85,7 @@ TEST_F(PollQueueTest, SkipsAndForgetsWhoIsGone) {
   EXPECT_TRUE(answers.empty());
 }
 
-TEST_F(PollQueueTest, AnswersWithNothingWhenTheTimeIsOver) {
+TEST_F(PollQueueTest, AnswersEmptyAtTheDeadline) {
   polls.add(poll(0, 1, 10, 5s));
   polls.add(poll(1, 2, 10, 300ms));
   EXPECT_EQ(polls.expire(now), now + 300ms);
@@ -98,7 +98,7 @@ TEST_F(PollQueueTest, AnswersWithNothingWhenTheTimeIsOver) {
   EXPECT_EQ(answers.size(), 2U);
 }
 
-TEST_F(PollQueueTest, WakesTheKeeperForAnEarlierDeadlineOnly) {
+TEST_F(PollQueueTest, WakesTheSweeperForAnEarlierDeadlineOnly) {
   polls.add(poll(0, 1, 10, 5s));
   EXPECT_EQ(sweeper.wakes, 1);
   polls.add(poll(1, 1, 10, 6s));
@@ -107,7 +107,7 @@ TEST_F(PollQueueTest, WakesTheKeeperForAnEarlierDeadlineOnly) {
   EXPECT_EQ(sweeper.wakes, 2);
 }
 
-TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
+TEST_F(PollQueueTest, ANonBlockingPollIsAnsweredAfterOneClaim) {
   polls.add(poll(0, 1, 10, 0s));
   polls.add(poll(1, 1, 10, 5s));
   EXPECT_EQ(polls.expire(now), now + 100ms) << "not before one had the time to look";
@@ -117,7 +117,7 @@ TEST_F(PollQueueTest, WhoDoesNotWaitIsAnsweredOnceAClaimerHasLooked) {
   EXPECT_EQ(polls.size(), 1U);
 }
 
-TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswered) {
+TEST_F(PollQueueTest, ANonBlockingPollWaitsForAClaimOfEveryEngine) {
   CountingWaker other;
   const std::size_t second = polls.join({&other}, &sweeper);
   polls.answer_non_blocking(second, now);
@@ -134,7 +134,7 @@ TEST_F(PollQueueTest, OfSeveralEnginesAllHaveToLookBeforeWhoDoesNotWaitIsAnswere
   EXPECT_EQ(answers.size(), 2U);
 }
 
-TEST_F(PollQueueTest, AnswersEverybodyWhenItCloses) {
+TEST_F(PollQueueTest, AnswersAllPollsWhenItCloses) {
   polls.add(poll(0, 1, 10, 5s));
   polls.add(poll(1, 1, 10, 5s));
   const auto taken = polls.take(1, 1, false);

@@ -13,7 +13,7 @@ BizType type_with(TypeId id, std::shared_ptr<const StartPool> pool) {
   return type;
 }
 
-TEST(StartPools, ATypeWithoutAPoolGetsAllItWants) {
+TEST(StartPools, ATypeWithoutAPoolGetsAllItRequests) {
   StartPools pools;
   EXPECT_EQ(pools.take(biz_type(1), 5000, 1), 5000U);
 }
@@ -36,7 +36,7 @@ TEST(StartPools, GiveEqualPartsToTypesThatWait) {
   EXPECT_EQ(pools.take(type_with(2, pool), 12, /*waiting=*/20), 1U) << "at least one";
 }
 
-TEST(StartPools, TellOnceOfAReleaseThatATypeWaitsFor) {
+TEST(StartPools, NotifyOnceOfAReleaseThatATypeWaitsFor) {
   StartPools pools;
   const auto pool = pool_of(2);
   pools.take(type_with(1, pool), 2, 1);

@@ -57,7 +57,7 @@ TEST(Tokens, AFileWithoutAnyIsAMistake) {
   EXPECT_FALSE(Tokens::from_file("/nonexistent/file"));
 }
 
-TEST(Roles, AllowWhatTheyAreFor) {
+TEST(Roles, AllowTheirIntendedUse) {
   const auto all = [](Role role) {
     std::string s;
     for (const Access access : {Access::open, Access::read, Access::produce, Access::consume, Access::manage})
@@ -70,7 +70,7 @@ TEST(Roles, AllowWhatTheyAreFor) {
   EXPECT_EQ(all(Role::admin), "+++++");
 }
 
-TEST(Gate, WithTokensWantsOneThatMay) {
+TEST(Gate, WithTokensRequiresOneWithTheRight) {
   auto tokens = Tokens::from_text(kFile);
   const Gate gate(std::move(*tokens));
   const auto status = [&](const std::string& authorization, Access access) {

@@ -54,7 +54,7 @@ TEST_F(BulkApi, AnotherCountThanExpectedIsRefused) {
   EXPECT_EQ(start(dry + "1}").status, 200);
 }
 
-TEST_F(BulkApi, WhatIsWrongIsNamed) {
+TEST_F(BulkApi, InvalidFieldsAreNamed) {
   struct Case {
     std::string body, field;
     int status;
@@ -89,7 +89,7 @@ TEST_F(BulkApi, WhatIsWrongIsNamed) {
   EXPECT_EQ(post("/v1/bulk/77/stop").status, 404);
 }
 
-TEST_F(BulkApi, AStopIsKept) {
+TEST_F(BulkApi, AStopRequestEndsTheOperation) {
   make_job("a");
   const Answer started = start(R"({"action":"cancel","filter":{"biz_id":"a"},"rate_per_s":1})");
   const std::string id = started.body["bulk_id"];
@@ -107,7 +107,7 @@ TEST_F(BulkApi, TheLastDeadlineOfASpreadMayLieFiftyYearsAhead) {
   EXPECT_EQ(start(of(R"("action_time":"2076-03-01T11:59:59Z","spread_ms":1000)")).status, 200);
 }
 
-TEST_F(BulkApi, OneThatNoNodeRunsIsStoppedAtOnce) {
+TEST_F(BulkApi, AnOperationThatNoNodeRunsIsStoppedAtOnce) {
   make_job("a");
   make_job("b");
   const std::string all = R"("action":"cancel","filter":{"biz_type":"order.unpaid"})";
@@ -161,7 +161,7 @@ TEST_F(BulkApi, CallsThatChangeManyJobsAreRecordedWithTheirFilter) {
   EXPECT_EQ(backend.recorded[1].filter_json, R"({"biz_id":"many","biz_type":"order.unpaid"})");
 }
 
-TEST_F(BulkApi, WhatDiedWithoutAReasonCanBeNamed) {
+TEST_F(BulkApi, DeadJobsWithoutAReasonCanBeSelected) {
   EXPECT_EQ(start(R"({"action":"retry","filter":{"reason":""}})").status, 202);
 }
 

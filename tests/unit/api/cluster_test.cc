@@ -24,7 +24,7 @@ TEST_F(ClusterApi, ListsNodesWithoutADatabase) {
     {"node":"b","id":"8","state":"lost","heartbeat_age_ms":9000,"shards":31,"version":"1.1"}],"next_cursor":null})"));
 }
 
-TEST_F(ClusterApi, ListsWhatTheNodeDeliversToWithoutADatabase) {
+TEST_F(ClusterApi, ListsEndpointsWithoutADatabase) {
   backend.fails = ErrorCode::unavailable;
   EndpointInfo broker{"amqp", "amqp://broker/orders", "unavailable", 0, 1024, {}, Duration(0), "Connection refused",
                       3s};
@@ -55,7 +55,7 @@ TEST_F(ClusterApi, ListsShardsWithTheirOwnersAndWhatIsDueSoon) {
   }
 }
 
-TEST_F(ClusterApi, TellsWhichShardsAreMovingAndWhere) {
+TEST_F(ClusterApi, ShowsWhichShardsAreMovingAndWhere) {
   backend.moving = {{5, 1, "copying"}};
   const Json items = get("/v1/shards").body.at("items");
   EXPECT_EQ(items[5].at("move"), (Json{{"to", "db1"}, {"state", "copying"}}));

@@ -65,7 +65,7 @@ TEST_F(DashboardTest, AllowsNothingFromElsewhere) {
   }
 }
 
-TEST_F(DashboardTest, CompressesOnlyForThoseWhoAsk) {
+TEST_F(DashboardTest, CompressesOnlyWhenAccepted) {
   HttpRequest asks;
   asks.accept_encoding = "br, gzip;q=0.8";
   const HttpResponse small = get("/", asks);
@@ -76,7 +76,7 @@ TEST_F(DashboardTest, CompressesOnlyForThoseWhoAsk) {
   EXPECT_TRUE(get("/").body.starts_with("<!doctype html>"));
 }
 
-TEST_F(DashboardTest, SendsNothingThatTheBrowserHas) {
+TEST_F(DashboardTest, AnswersNotModifiedForCachedFiles) {
   HttpRequest again;
   again.if_none_match = "\"other\", W/" + header_of(get("/"), "ETag");
   EXPECT_EQ(get("/", again).status, 304);
@@ -85,7 +85,7 @@ TEST_F(DashboardTest, SendsNothingThatTheBrowserHas) {
   EXPECT_EQ(get("/", again).status, 200);
 }
 
-TEST_F(DashboardTest, LeavesTheRestToTheApi) {
+TEST_F(DashboardTest, PassesOtherPathsToTheApi) {
   EXPECT_EQ(get("/refused").status, 401);
   EXPECT_EQ(get("/assets/../../etc/passwd").body, "GET /assets/../../etc/passwd ");
   HttpRequest post;

@@ -117,14 +117,14 @@ TEST_F(DatabasesApi, ABatchThatIsPartialHasAnErrorForEachItemOfADeadDatabase) {
   EXPECT_EQ(answer.body.at("items")[1].at("created"), true);
 }
 
-TEST_F(DatabasesApi, ABatchOfOneDatabaseAnswersAsEver) {
+TEST_F(DatabasesApi, ABatchOfOneDownDatabaseIsUnavailableAsAWhole) {
   kill(1);
   const Answer answer = post("/v1/jobs/batch", batch_of({key_at(1), key_at(1, 1)}));
   EXPECT_EQ(answer.status, 503);
   EXPECT_FALSE(answer.body.contains("items")) << answer.text;
 }
 
-TEST_F(DatabasesApi, AListIsNewestFirstHoweverFarEachDatabaseHasDrawnItsIds) {
+TEST_F(DatabasesApi, AListIsNewestFirstForAnyIdsOfItsDatabases) {
   std::vector<std::string> wanted;
   const auto make = [&](DatabaseId database_id, int n) {
     backend.time += std::chrono::seconds(1);
@@ -182,7 +182,7 @@ TEST_F(DatabasesApi, AListSaysWhichDatabaseIsMissingFromIt) {
   EXPECT_EQ(get("/v1/jobs").status, 503);
 }
 
-TEST_F(DatabasesApi, OneThatIsKnownToBeAwayIsNotWaitedFor) {
+TEST_F(DatabasesApi, ADatabaseKnownToBeUnavailableIsNotWaitedFor) {
   backend.silent = {2};
   EXPECT_EQ(get("/v1/stats").body.at("missing"), Json::parse(R"(["db2"])"));
   EXPECT_EQ(backend.posted, 2);
@@ -205,7 +205,7 @@ TEST_F(DatabasesApi, StatsAddUp) {
   EXPECT_EQ(get("/v1/stats").body.at("totals").at("pending"), 3);
 }
 
-TEST_F(DatabasesApi, CancellingManyTellsOfThoseWithoutAnAnswer) {
+TEST_F(DatabasesApi, CancelManyReportsItemsWithoutAnAnswer) {
   std::map<DatabaseId, std::string> ids;
   for (DatabaseId database_id = 0; database_id < 3; ++database_id) ids[database_id] = make_job(key_at(database_id));
   kill(1);
@@ -327,7 +327,7 @@ TEST_F(DatabasesApi, AKeyedCreateFindsTheJobThatComesOutOfAnOutbox) {
   EXPECT_EQ(make_job(key).empty(), false) << "without an idempotency key it need not wait";
 }
 
-TEST_F(DatabasesApi, WhatMayWaitInADatabaseThatIsAwayIsNotUnknown) {
+TEST_F(DatabasesApi, JobsThatMayWaitInADownDatabaseAreNotUnknown) {
   const std::string key = key_at(1), id = make_job(key), unknown = std::to_string(std::stoll(id) + kMaxShards);
   backend.silent = {2};
   for (const char* const more : {"", "&status=pending"}) {
@@ -368,7 +368,7 @@ TEST_F(DatabasesApi, JobsThatStayInAnOutboxAreNotUnknown) {
   EXPECT_EQ(cancelled.body.at("not_found"), Json::array());
 }
 
-TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledSaysThatMoreIsLeft) {
+TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledHasMoreLeft) {
   const std::string key = key_at(1), held = make_job(key);
   const std::vector<std::string> keys(ClientStore::kMostOfOneKeyTogether, key);
   ASSERT_EQ(post("/v1/jobs/batch", batch_of(keys)).status, 201);
@@ -384,7 +384,7 @@ TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledSaysThatMoreIsLeft) {
   EXPECT_EQ(answer.body.value("more", false), true);
 }
 
-TEST_F(DatabasesApi, AcksGoWhereTheirJobsLive) {
+TEST_F(DatabasesApi, AcksGoToTheDatabaseOfTheirJob) {
   std::string items;
   for (DatabaseId database_id = 0; database_id < 3; ++database_id)
     items += (database_id ? "," : "") + std::string(R"({"lease_token":"0000000000000001","job_id":")") +
@@ -448,7 +448,7 @@ TEST_F(BulkRetries, KeepTheirLimitOverAllDatabases) {
   EXPECT_EQ(rest.body.at("retried"), 2);
 }
 
-TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNoOther) {
+TEST_F(BulkRetries, AreInDoubtAndEndWhenAReplyIsLost) {
   for (DatabaseId database_id = 0; database_id < 3; ++database_id)
     make_dead_jobs(database_id, database_id == 2 ? 1 : 0);
   backend.fails_at[1] = ErrorCode::in_doubt;
@@ -459,7 +459,7 @@ TEST_F(BulkRetries, AreInDoubtNotMissingWhenAnAnswerIsLostAndAskNoOther) {
   EXPECT_EQ(answer.body.at("retried"), 0) << "nobody knows what is left of the limit";
 }
 
-TEST_F(BulkRetries, TellWhatTheyDidWhenALaterQueueIsFull) {
+TEST_F(BulkRetries, ReportTheirProgressWhenALaterQueueIsFull) {
   for (DatabaseId database_id = 0; database_id < 3; ++database_id)
     backend.database_at(database_id).mirror_types(backend.database.list_types());
   backend.full_at = {1, 2};

@@ -52,7 +52,7 @@ TEST_F(EntryTest, TheDelayCountsFromTheSendingWhenThatIsKnown) {
   EXPECT_EQ(only_job().action_time, sent + 15min);
 }
 
-TEST_F(EntryTest, AnAbsoluteTimeIsTakenAsItIs) {
+TEST_F(EntryTest, AnAbsoluteTimeIsUsedUnchanged) {
   EXPECT_EQ(take(with(R"("action_time":"2026-03-01T13:00:00+01:00")"), "a", "", backend.time).kind, Kind::created);
   EXPECT_EQ(only_job().action_time, WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + 12h));
 }
@@ -82,7 +82,7 @@ TEST_F(EntryTest, TheSameMessageAgainChangesNothing) {
   EXPECT_EQ(jobs().size(), 2U);
 }
 
-TEST_F(EntryTest, AMessageThatItsProducerSendsAgainIsTheSame) {
+TEST_F(EntryTest, AMessageThatItsProducerRepeatsIsADuplicate) {
   const WallTime sent = backend.time;
   EXPECT_EQ(take(with(R"("delayTime":900000)"), "a", "", sent).kind, Kind::created);
   EXPECT_EQ(take(with(R"("delayTime":900000)"), "a", "", sent + 5s).kind, Kind::existing);
@@ -90,7 +90,7 @@ TEST_F(EntryTest, AMessageThatItsProducerSendsAgainIsTheSame) {
   EXPECT_EQ(take(with(R"("delayTime":800000)"), "a", "", sent + 5s).kind, Kind::refused);
 }
 
-TEST_F(EntryTest, AMessageThatAnOlderBuildTookIsTheSame) {
+TEST_F(EntryTest, AMessageThatAnOlderBuildTookIsADuplicate) {
   const WallTime sent = backend.time;
   NewJob job;
   job.biz_id = "a";
@@ -104,7 +104,7 @@ TEST_F(EntryTest, AMessageThatAnOlderBuildTookIsTheSame) {
   EXPECT_EQ(jobs().size(), 1U);
 }
 
-TEST_F(EntryTest, WhatCanNeverBeAJobSaysWhy) {
+TEST_F(EntryTest, AnInvalidMessageNamesTheReason) {
   const std::pair<std::string, const char*> table[] = {
       {"", "JSON"},
       {"5", "object"},
@@ -142,7 +142,7 @@ TEST_F(EntryTest, OneBadMessageUndoesNoOther) {
   EXPECT_EQ(backend.hints.size(), 2U) << "due soon: the engine is told at once";
 }
 
-TEST_F(EntryTest, ADatabaseThatDoesNotAnswerDecidesNothing) {
+TEST_F(EntryTest, ADatabaseThatDoesNotAnswerLeavesTheMessage) {
   for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::in_doubt, ErrorCode::conflict}) {
     backend.fails = code;
     EXPECT_FALSE(take(std::vector<EntryMessage>{{with(R"("delayTime":1)"), "a", "", {}}}).ok());

@@ -68,7 +68,7 @@ TEST_F(HttpServerTest, ReadsLargeBodiesWithinTheirLimit) {
   EXPECT_TRUE(c.response().ends_with("20000000"));
 }
 
-TEST_F(HttpServerTest, KnowsHttp10) {
+TEST_F(HttpServerTest, SupportsHttp10) {
   start();
   RawClient c = client();
   c.send("GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -104,7 +104,7 @@ TEST_F(HttpServerTest, LetsTheTargetOverrideTheHost) {
   EXPECT_TRUE(c.response().ends_with("\r\n\r\nx"));
 }
 
-TEST_F(HttpServerTest, SaysContinueToThoseWhoWait) {
+TEST_F(HttpServerTest, Sends100ContinueToClientsThatExpectIt) {
   start();
   RawClient c = client();
   c.send("POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -124,7 +124,7 @@ TEST_F(HttpServerTest, KeepsTheConnectionAfterARefusalWithASmallBody) {
   EXPECT_EQ(c.status(), 200);
 }
 
-TEST_F(HttpServerTest, DoesNotReadLargeBodiesOfTheRefused) {
+TEST_F(HttpServerTest, DoesNotReadLargeBodiesOfRefusedRequests) {
   start();
   RawClient c = client();
   c.send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n");
@@ -255,7 +255,7 @@ TEST_F(HttpServerTest, RefusesBodiesOverTheirLimit) {
   EXPECT_EQ(once(chunked("3e8\r\n" + std::string(1000, 'x') + "\r\n0\r\n\r\n")).first, 200);
 }
 
-TEST_F(HttpServerTest, BoundsWhatLargeBodiesHoldTogether) {
+TEST_F(HttpServerTest, BoundsTheTotalMemoryOfLargeBodies) {
   start([](HttpServerConfig& config) { config.limits.large_body_bytes = 1 << 20; });
   const std::string large = "POST /large HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 700000\r\n\r\n";
   RawClient first = client();
@@ -269,7 +269,7 @@ TEST_F(HttpServerTest, BoundsWhatLargeBodiesHoldTogether) {
   EXPECT_EQ(next.response(), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-TEST_F(HttpServerTest, TellsThoseOverTheLimitOfConnections) {
+TEST_F(HttpServerTest, AnswersConnectionsOverTheLimit) {
   start([](HttpServerConfig& config) { config.limits.connections = 2; });
   RawClient a = client(), b = client();
   a.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -286,7 +286,7 @@ TEST_F(HttpServerTest, TellsThoseOverTheLimitOfConnections) {
   EXPECT_TRUE(b.response().ends_with("here too"));
 }
 
-TEST_F(HttpServerTest, AnswersForAHandlerThatForgets) {
+TEST_F(HttpServerTest, AnswersForAHandlerThatNeverResponds) {
   start();
   RawClient c = client();
   c.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -318,7 +318,7 @@ TEST_F(HttpServerTest, ListensOnIpv6) {
 
 // ---- deadlines
 
-TEST_F(HttpServerTest, EndsAHeaderThatDrips) {
+TEST_F(HttpServerTest, TimesOutASlowHeader) {
   start([](HttpServerConfig& config) {
     config.limits.header_time = milliseconds(40);
     config.limits.header_bytes = 64 << 20;
@@ -331,7 +331,7 @@ TEST_F(HttpServerTest, EndsAHeaderThatDrips) {
   EXPECT_EQ(c.rest(), "");
 }
 
-TEST_F(HttpServerTest, EndsABodyThatDrips) {
+TEST_F(HttpServerTest, TimesOutASlowBody) {
   start([](HttpServerConfig& config) { config.limits.body_time = milliseconds(40); });
   RawClient c = client();
   c.send("POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
@@ -362,7 +362,7 @@ TEST_F(HttpServerTest, AnswersForAHandlerThatTakesTooLong) {
   EXPECT_EQ(c.rest(), "");
 }
 
-TEST_F(HttpServerTest, ClosesOnThoseWhoDoNotRead) {
+TEST_F(HttpServerTest, ClosesConnectionsOfClientsThatDoNotRead) {
   start([](HttpServerConfig& config) {
     config.limits.write_time = milliseconds(40);
     config.limits.connections = 1;
@@ -376,7 +376,7 @@ TEST_F(HttpServerTest, ClosesOnThoseWhoDoNotRead) {
   EXPECT_LT(c.rest().size(), std::size_t{100} << 20);
 }
 
-TEST_F(HttpServerTest, DrippersDoNotKeepOthersWaiting) {
+TEST_F(HttpServerTest, SlowClientsDoNotDelayOthers) {
   start();
   std::vector<std::unique_ptr<RawClient>> drippers;
   for (int i = 0; i < 200; ++i) {
@@ -407,7 +407,7 @@ TEST_F(HttpServerTest, StopFinishesRequestsInFlight) {
   stopping.join();
 }
 
-TEST_F(HttpServerTest, StopClosesWhatIsLeftAfterTheGrace) {
+TEST_F(HttpServerTest, StopClosesRemainingConnectionsAfterTheGrace) {
   start();
   RawClient busy = client();
   busy.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -418,7 +418,7 @@ TEST_F(HttpServerTest, StopClosesWhatIsLeftAfterTheGrace) {
   late({200, "text/plain", "nobody hears this", {}});
 }
 
-TEST_F(HttpServerTest, AnswersWhoWaitsLongAndHasClosedItsHalf) {
+TEST_F(HttpServerTest, AnswersALongPollOverAHalfClosedConnection) {
   start();
   RawClient half = client();
   half.send("GET /later?long HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -430,7 +430,7 @@ TEST_F(HttpServerTest, AnswersWhoWaitsLongAndHasClosedItsHalf) {
   EXPECT_TRUE(half.response().ends_with("jobs"));
 }
 
-TEST_F(HttpServerTest, TakesAnAddressBeforeItAnswers) {
+TEST_F(HttpServerTest, BindsItsAddressBeforeItServes) {
   HttpServer first(app, {});
   ASSERT_TRUE(first.bind());
   HttpServerConfig same;
@@ -443,7 +443,7 @@ TEST_F(HttpServerTest, TakesAnAddressBeforeItAnswers) {
   EXPECT_EQ(early.status(), 200);
 }
 
-TEST_F(HttpServerTest, StopsWithPeersGone) {
+TEST_F(HttpServerTest, StopsAfterPeersHaveDisconnected) {
   start();
   for (int i = 0; i < 20; ++i) client().send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n");
   RawClient c = client();
@@ -451,7 +451,7 @@ TEST_F(HttpServerTest, StopsWithPeersGone) {
   EXPECT_EQ(c.status(), 200);
 }
 
-TEST_F(HttpServerTest, SaysWhenItCannotListen) {
+TEST_F(HttpServerTest, ReportsThatItCannotListen) {
   start();
   HttpServer second(app, {.host = "127.0.0.1", .port = server->port(), .threads = 1, .limits = {}});
   const Status status = second.start();
@@ -461,7 +461,7 @@ TEST_F(HttpServerTest, SaysWhenItCannotListen) {
   EXPECT_FALSE(nowhere.start());
 }
 
-TEST_F(HttpServerTest, KnowsWhenACallerWhoWaitsLongHasLeft) {
+TEST_F(HttpServerTest, DetectsThatALongPollHasDisconnected) {
   start();
   RawClient leaves = client(), stays = client(), pipelines = client();
   const std::string get = "GET /later?long HTTP/1.1\r\nHost: x\r\n\r\n";

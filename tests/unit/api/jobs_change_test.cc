@@ -38,7 +38,7 @@ TEST_F(ChangeJobs, CancelHasADefiniteAnswer) {
   EXPECT_EQ(post("/v1/jobs/x/cancel").status, 400);
 }
 
-TEST_F(ChangeJobs, CancelByIdsTellsThemApart) {
+TEST_F(ChangeJobs, CancelByIdsAnswersEachId) {
   const std::string pending = make_job("a"), running = make_job("b");
   backend.time += 2min;
   backend.claim(std::stoll(running));
@@ -280,7 +280,7 @@ TEST_F(RequestPaths, SingleRequestsShareStatementsAndWaitForNoOtherWork) {
   EXPECT_EQ(backend.posted, 0);
 }
 
-TEST_F(RequestPaths, AListThatTakesTooLongSaysWhatToAdd) {
+TEST_F(RequestPaths, ATimedOutListSuggestsAFilter) {
   const ApiContext context(backend, 1024);
   const Problem problem = context.problem_of({ErrorCode::unavailable, "statement timeout", kTooSlow}, 0);
   EXPECT_EQ(problem.status, 503);
@@ -288,7 +288,7 @@ TEST_F(RequestPaths, AListThatTakesTooLongSaysWhatToAdd) {
   EXPECT_EQ(problem.detail.find("statement"), std::string::npos) << problem.detail;
 }
 
-TEST_F(RequestPaths, AKeyWithoutJobsHasAnAnswerThatSaysSo) {
+TEST_F(RequestPaths, AKeyWithoutJobsIsAnsweredAsSuch) {
   const Json none{{"cancelled", Json::array()},
                   {"running", Json::array()},
                   {"finished", Json::array()},
@@ -302,7 +302,7 @@ TEST_F(RequestPaths, AKeyWithoutJobsHasAnAnswerThatSaysSo) {
   EXPECT_EQ(list.body, (Json{{"items", Json::array()}, {"next_cursor", nullptr}})) << list.text;
 }
 
-TEST_F(RequestPaths, AKeyOfManyJobsIsCancelledAllTheSame) {
+TEST_F(RequestPaths, AKeyOfManyJobsIsCancelled) {
   for (std::size_t i = 0; i <= ClientStore::kMostOfOneKeyTogether; ++i) make_job("many");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"many"})");
   EXPECT_EQ(answer.body.at("cancelled").size(), ClientStore::kMostOfOneKeyTogether + 1);
@@ -311,7 +311,7 @@ TEST_F(RequestPaths, AKeyOfManyJobsIsCancelledAllTheSame) {
   EXPECT_FALSE(answer.body.contains("more_finished"));
 }
 
-TEST_F(RequestPaths, OfAKeyOfManyJobsOnlyTheLockedOnesWait) {
+TEST_F(RequestPaths, OnlyLockedJobsOfALargeKeyWait) {
   const std::string held = make_job("many");
   for (const bool is_waiting_full : {false, true}) {
     for (std::size_t i = 0; i < ClientStore::kMostOfOneKeyTogether; ++i) make_job("many");
@@ -326,7 +326,7 @@ TEST_F(RequestPaths, OfAKeyOfManyJobsOnlyTheLockedOnesWait) {
 }
 
 // None of the type is live or among the newest that have ended, and yet there is one.
-TEST_F(RequestPaths, AKeyOfManyJobsSaysThatMoreHaveEndedThanItNames) {
+TEST_F(RequestPaths, AKeyOfManyJobsReportsUnnamedEndedJobs) {
   backend.add_type("rare");
   const Answer rare = post("/v1/jobs", R"({"biz_type":"rare","biz_id":"many","delay_ms":60000})");
   post("/v1/jobs/" + rare.body.at("job_id").get<std::string>() + "/cancel");
@@ -353,7 +353,7 @@ TEST_F(RequestPaths, AKeyOfTooManyJobsIsCancelledInSteps) {
   EXPECT_FALSE(second.body.contains("more"));
 }
 
-TEST_F(RequestPaths, APastOfManyJobsIsNamedInPart) {
+TEST_F(RequestPaths, EndedJobsOfALargeKeyAreNamedInPart) {
   for (std::size_t i = 0; i <= ClientStore::kMostNamed; ++i) post("/v1/jobs/" + make_job("past") + "/cancel");
   const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":"past"})");
   EXPECT_EQ(answer.body.at("finished").size(), ClientStore::kMostNamed);
@@ -365,7 +365,7 @@ constexpr const char* kReplacingBatch =
     R"({"jobs":[{"biz_type":"order.unpaid","biz_id":"o-1","idempotency_key":"k","on_conflict":"replace","delay_ms":9},)"
     R"({"biz_type":"order.unpaid","biz_id":"o-3","idempotency_key":"k","delay_ms":1000}]})";
 
-TEST_F(RequestPaths, WhatWaitsForOtherTransactionsHasThreadsOfItsOwn) {
+TEST_F(RequestPaths, RequestsThatWaitForLocksHaveTheirOwnThreads) {
   const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
   backend.database.lock(std::stoll(held));
   EXPECT_EQ(post("/v1/jobs/batch", kReplacingBatch).status, 503);
@@ -385,7 +385,7 @@ TEST_F(RequestPaths, WhatWaitsForOtherTransactionsHasThreadsOfItsOwn) {
   EXPECT_EQ(backend.posted_waiting, 3) << "nothing was held";
 }
 
-TEST_F(RequestPaths, WhatWouldWaitBehindManyIsAnsweredAtOnce) {
+TEST_F(RequestPaths, RequestsBehindManyWaitingOnesAreAnsweredAtOnce) {
   const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
   backend.database.lock(std::stoll(held));
   backend.are_many_waiting = true;
@@ -401,7 +401,7 @@ TEST_F(RequestPaths, WhatWouldWaitBehindManyIsAnsweredAtOnce) {
   EXPECT_EQ(some.body.at("cancelled"), Json::array({free}));
 }
 
-TEST_F(RequestPaths, WhatIsLockedIsSaidToBe) {
+TEST_F(RequestPaths, LockedRowsAreReportedAsLocked) {
   const std::string id = make_job("o-1");
   backend.database.lock(std::stoll(id));
   EXPECT_EQ(post("/v1/jobs/" + id + "/reschedule", R"({"delay_ms":1000})").status, 503);

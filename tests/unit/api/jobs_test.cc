@@ -43,7 +43,7 @@ TEST_F(CreateJob, UsesTheTypesOwnLimitOfAttempts) {
   EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":0})").body.at("max_attempts"), 16);
 }
 
-TEST_F(CreateJob, TakesThePastDownTo2000) {
+TEST_F(CreateJob, AcceptsPastTimesFrom2000) {
   EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":"2000-01-01T00:00:00Z"})").status,
             201);
   EXPECT_EQ(post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":"2076-02-28T12:00:00Z"})").status,
@@ -113,7 +113,7 @@ TEST_F(CreateJob, FollowsOnConflict) {
   EXPECT_NE(late.text.find("It is running."), std::string::npos) << late.text;
 }
 
-TEST_F(CreateJob, SaysWhatBecameOfTheJobThatHasTheKey) {
+TEST_F(CreateJob, ReturnsTheStatusOfTheJobThatHasTheKey) {
   const std::string id = make_job("o-1", R"(,"idempotency_key":"k")");
   ASSERT_EQ(post("/v1/jobs/" + id + "/cancel").status, 200);
   const auto again = [&](const std::string& rule) {
@@ -142,7 +142,7 @@ TEST_F(CreateJob, KnowsATypeThatAnotherNodeMade) {
   EXPECT_EQ(backend.reloads, 1);
 }
 
-TEST_F(CreateJob, RefusesATimeBefore2000HoweverLittle) {
+TEST_F(CreateJob, RefusesAnyTimeBefore2000) {
   const auto create_at = [&](const std::string& time) {
     return post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","action_time":")" + time + "\"}").status;
   };
@@ -152,7 +152,7 @@ TEST_F(CreateJob, RefusesATimeBefore2000HoweverLittle) {
   EXPECT_EQ(create_at("2000-01-01T00:00:00.000000001Z"), 201);
 }
 
-TEST_F(CreateJob, SaysWhatTheDatabaseDid) {
+TEST_F(CreateJob, MapsDatabaseErrorsToAnswers) {
   const std::string body = R"({"biz_type":"order.unpaid","biz_id":"a","delay_ms":1})";
   backend.fails = ErrorCode::unavailable;
   const Answer down = post("/v1/jobs", body);
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"BodyTooLarge", job("") + std::string(300000, ' '), 413, ""}),
     [](const auto& test) { return test.param.name; });
 
-TEST_F(CreateJob, TakesWhatLiesJustInsideTheLimits) {
+TEST_F(CreateJob, AcceptsValuesAtTheirLimits) {
   const std::string longest_key(128, 'x');
   for (const std::string& body :
        {with_attribute(65536), id("\"" + longest_key + "\""), job(R"(,"max_attempts":1000)"),
@@ -323,7 +323,7 @@ TEST_F(Batch, OneRefusalUndoesAll) {
   EXPECT_TRUE(backend.hints.empty());
 }
 
-TEST_F(Batch, PartialCreatesWhatItCan) {
+TEST_F(Batch, PartialCreatesTheValidItems) {
   make_job("b", R"(,"idempotency_key":"k")");
   const Answer answer =
       post("/v1/jobs/batch?partial=true",
@@ -393,7 +393,7 @@ TEST_F(Batch, PartialRefusesOnlyTheItemWithAMistakeInItsText) {
   EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"x":1,"x":2,"jobs":[]})").status, 400);
 }
 
-TEST_F(Batch, TakesTenThousandAndNotOneMore) {
+TEST_F(Batch, AcceptsAtMostTenThousandJobs) {
   std::vector<std::string> jobs;
   for (int i = 0; i < 10000; ++i) jobs.push_back(keyed("b" + std::to_string(i), 60000));
   EXPECT_EQ(post("/v1/jobs/batch", batch(jobs)).body.at("items").size(), 10000u);
@@ -408,7 +408,7 @@ TEST_F(Batch, TakesTenThousandAndNotOneMore) {
 
 using ReadJobs = ApiTest;
 
-TEST_F(ReadJobs, AnswerWhatIsNotThere) {
+TEST_F(ReadJobs, Answer404ForMissingJobs) {
   EXPECT_EQ(get("/v1/jobs/4096").status, 404);
   EXPECT_EQ(get("/v1/jobs/0").status, 404);
   EXPECT_EQ(get("/v1/jobs/1023").status, 404);  // a shard that is not
@@ -486,7 +486,7 @@ TEST_F(ReadJobs, RefuseBadFilters) {
   }
 }
 
-TEST_F(ReadJobs, SayWhenTheDatabaseIsAway) {
+TEST_F(ReadJobs, ReportADatabaseThatIsDown) {
   const std::string one = make_job();
   backend.fails = ErrorCode::unavailable;
   EXPECT_EQ(get("/v1/jobs").status, 503);

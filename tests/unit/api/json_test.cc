@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 // PostgreSQL gives numbers back in full: a few bytes would be hundreds in every reply.
-TEST(StrictJson, BoundsHowLongVerbatimNumbersAreInFull) {
+TEST(StrictJson, BoundsTheLengthOfVerbatimNumbers) {
   const auto problem = [](int numbers) {
     std::string text = R"({"attribute":[1)";
     for (int i = 0; i < numbers; ++i) text += i % 2 ? ",1e308" : ",-2.5E-300";

@@ -49,7 +49,7 @@ TEST_F(Leases, GiveWholeJobsWithATokenAndAnEnd) {
   EXPECT_EQ(backend.leases[1].ttr, std::chrono::seconds(30)) << "the type's";
 }
 
-TEST_F(Leases, NoneIsNoAnswerWhileNoDatabaseAnswers) {
+TEST_F(Leases, AnEmptyAnswerNeedsADatabaseThatAnswers) {
   EXPECT_TRUE(lease().empty());
   for (const DatabaseId database_id : backend.database_ids()) backend.silent.insert(database_id);
   const Answer answer = post("/v1/types/ticket/lease", R"({"max":1})");
@@ -114,7 +114,7 @@ TEST_F(Leases, ExtendGivesMoreTime) {
   EXPECT_EQ(result("ack", item), "stale") << "over";
 }
 
-TEST_F(Leases, TokensThatAreNoneAreStaleNotErrors) {
+TEST_F(Leases, MalformedTokensAreStaleNotErrors) {
   const std::string id = due_job("a");
   const Json leased = lease()[0];
   const std::string token = leased["lease_token"];
@@ -126,7 +126,7 @@ TEST_F(Leases, TokensThatAreNoneAreStaleNotErrors) {
   EXPECT_EQ(job(id)["status"], "running");
 }
 
-TEST_F(Leases, AnswersStandInTheOrderOfTheQuestions) {
+TEST_F(Leases, AnswersFollowTheOrderOfTheRequest) {
   due_job("a");
   due_job("b");
   const Json items = lease();
@@ -165,7 +165,7 @@ TEST_F(Leases, OfLockedRowsAreBusyAndTheOthersAreDone) {
   EXPECT_EQ(results("ack"), (std::vector<std::string>{"ok", "stale"}));
 }
 
-TEST_F(Leases, ThatAreWrittenAreOkWhateverBecomesOfTheNotes) {
+TEST_F(Leases, AreOkOnceWrittenEvenIfTheLeaseTableFails) {
   ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
   due_job("a");
   const Json item = named(lease()[0]);
@@ -213,7 +213,7 @@ TEST_F(Leases, AreForPullTypesOnly) {
   EXPECT_EQ(post("/v1/types/nobody/lease", R"({"max":1})").status, 404);
 }
 
-TEST_F(Leases, TooManyConsumersAreTurnedAway) {
+TEST_F(Leases, AreRefusedForTooManyConsumers) {
   backend.is_full = true;
   const Answer answer = post("/v1/types/ticket/lease", R"({"max":1})");
   EXPECT_EQ(answer.status, 429);
@@ -221,7 +221,7 @@ TEST_F(Leases, TooManyConsumersAreTurnedAway) {
   EXPECT_EQ(post("/v1/leases/ack", R"({"items":[{"job_id":"1024","lease_token":"0000000000000007"}]})").status, 429);
 }
 
-TEST_F(Leases, AQueueThatIsFullForTheSecondStepTurnsAwayAsWell) {
+TEST_F(Leases, AreRefusedWhenTheQueueIsFullForTheSecondStep) {
   due_job("a");
   const Json items = lease();
   backend.takes = 1;  // a nack reads before it writes
@@ -230,7 +230,7 @@ TEST_F(Leases, AQueueThatIsFullForTheSecondStepTurnsAwayAsWell) {
   EXPECT_EQ(answer.retry_after, "1");
 }
 
-TEST_F(Leases, SayWhenTheDatabaseIsAway) {
+TEST_F(Leases, ReportADatabaseThatIsDown) {
   backend.fails = ErrorCode::unavailable;
   for (const char* verb : {"ack", "nack", "extend"}) {
     const std::string more = std::string(verb) == "extend" ? R"(,"ttr_ms":5})" : "}";
@@ -241,7 +241,7 @@ TEST_F(Leases, SayWhenTheDatabaseIsAway) {
   }
 }
 
-TEST_F(Leases, WhatIsReturnedIsToldSoThatItsPermitIsFree) {
+TEST_F(Leases, AReturnedLeaseFreesItsPermit) {
   const std::string acked = due_job("a"), nacked = due_job("b");
   const Json items = lease();
   EXPECT_EQ(result("ack", named(items[0])), "ok");
@@ -252,7 +252,7 @@ TEST_F(Leases, WhatIsReturnedIsToldSoThatItsPermitIsFree) {
   EXPECT_EQ(backend.ended_leases, ended) << "once each";
 }
 
-TEST_F(Leases, WhatIsExtendedIsToldOfTypesWithALimit) {
+TEST_F(Leases, AnExtensionUpdatesTheLeaseTableOfALimitedType) {
   due_job("a");
   EXPECT_EQ(result("extend", named(lease()[0]), {{"ttr_ms", 1000}}), "ok");
   EXPECT_TRUE(backend.extended_leases.empty());
@@ -265,7 +265,7 @@ TEST_F(Leases, WhatIsExtendedIsToldOfTypesWithALimit) {
 }
 
 // The control database gives the permits of a node that it does not hear to others, when the leases it knows are over.
-TEST_F(Leases, NothingIsExtendedThatTheControlDatabaseDoesNotCount) {
+TEST_F(Leases, NoExtensionWithoutTheControlDatabase) {
   due_job("a");
   const Json free = named(lease()[0]);
   backend.is_cut_off_from_control = true;

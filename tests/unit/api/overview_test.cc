@@ -22,7 +22,7 @@ class OverviewApi : public ApiTest {
   }
 };
 
-TEST_F(OverviewApi, TheRemedySaysWhatATypeWaitsFor) {
+TEST_F(OverviewApi, TheRemedyNamesWhatATypeWaitsFor) {
   EXPECT_NE(remedy("max_running").find("max_running"), std::string::npos);
   EXPECT_NE(remedy("rate_per_s").find("rate_per_s"), std::string::npos);
   EXPECT_NE(remedy("catch_up").find("catch_up.rate_per_s"), std::string::npos);
@@ -39,7 +39,7 @@ TEST_F(OverviewApi, ATypeWithoutConsumersIsNotSlow) {
   EXPECT_NE(remedy("consumers").find("no consumer asks"), std::string::npos);
 }
 
-TEST_F(OverviewApi, WhatIsDueInTheNextHourIsOneNumber) {
+TEST_F(OverviewApi, JobsDueInTheNextHourAreOneNumber) {
   EXPECT_EQ(get("/v1/overview").body["due"]["next_hour"], nullptr) << "not counted yet";
   backend.database.report_rows[Report::next] = {R"({"biz_type":null,"n":3600})"};
   EXPECT_EQ(get("/v1/overview").body["due"]["next_hour"], 3600);
@@ -71,7 +71,7 @@ TEST_F(OverviewApi, ATypeWhoseJobsDieIsNotOk) {
   EXPECT_NE(text.find("20 ends of its jobs, 10 were deaths"), std::string::npos) << text;
 }
 
-TEST_F(OverviewApi, JobsThatWereDroppedTooLateDoNotBlameTheHandler) {
+TEST_F(OverviewApi, JobsDroppedTooLateDoNotCountAsHandlerFailures) {
   const auto remedy_of = [&](int dropped_late) {
     backend.database.report_rows[Report::recent] = {Json{
         {"biz_type", "order.unpaid"},

@@ -67,7 +67,7 @@ TEST_F(ReportsApi, TheAnswerNamesTheZoneOfItsRows) {
   EXPECT_FALSE(get("/v1/reports/dead").body.contains("tz"));
 }
 
-TEST_F(ReportsApi, ADueCountIsExactOnlyWhenThoseOfAllDatabasesAre) {
+TEST_F(ReportsApi, ADueCountIsExactOnlyIfEveryDatabasesIs) {
   const auto row = [](const char* type, bool is_exact) {
     return Json{{"biz_type", type}, {"due", 2000}, {"is_exact", is_exact}}.dump();
   };
@@ -111,7 +111,7 @@ TEST_F(ReportsApi, OnlyTheHorizonHasWidths) {
   EXPECT_EQ(get("/v1/reports/hour?width=day").field(), "width");
 }
 
-TEST_F(ReportsApi, WhatIsWrongIsNamed) {
+TEST_F(ReportsApi, InvalidFieldsAreNamed) {
   for (const char* name : {"hour", "day", "lateness", "duration", "slo", "dead", "dead_now", "outcome", "delay",
                            "horizon", "backlog", "audit", "recent"}) {
     const std::string path = std::string("/v1/reports/") + name + "?";
@@ -138,7 +138,7 @@ TEST_F(ReportsApi, WhatIsWrongIsNamed) {
 }
 
 // Every path that gives a list or a report takes what it has published, and nothing else.
-TEST_F(ReportsApi, EveryReadRefusesWhatItDoesNotKnow) {
+TEST_F(ReportsApi, EveryReadRefusesUnknownParameters) {
   int read = 0;
   for (const Route& route : api.router().routes()) {
     if (route.method != "GET" || !route.path.starts_with("/v1/")) continue;
@@ -171,7 +171,7 @@ TEST_F(ReportsApi, TheFilterReachesTheDatabase) {
   EXPECT_EQ(asked.limit, 8) << "one more, to know whether there is another page";
 }
 
-TEST_F(ReportsApi, PagesGoOnBehindTheLastRow) {
+TEST_F(ReportsApi, PagesContinueAfterTheLastRow) {
   backend.database.report_rows[Report::outcome] = {
       R"({"created_day":"2026-03-02T00:00:00.000000Z","biz_type":"a","created":1,"done":1,"cancelled":0,"dead":0,"open":0})",
       R"({"created_day":"2026-03-01T00:00:00.000000Z","biz_type":"a","created":2,"done":2,"cancelled":0,"dead":0,"open":0})"};
@@ -199,7 +199,7 @@ TEST_F(ReportsApi, ACursorBelongsToItsFilter) {
   EXPECT_EQ(get(filter + "&to=2027-01-01T00:00:00Z" + cursor).field(), "cursor");
 }
 
-TEST_F(ReportsApi, AReportThatComesWholeHasPagesToo) {
+TEST_F(ReportsApi, AReportReadAsAWholeHasPagesToo) {
   for (const char* type : {"a", "b", "c"})
     backend.database.report_rows[Report::backlog].push_back(
         Json{{"biz_type", type}, {"due", 1}, {"oldest_due_at", kSlot}, {"oldest_age_ms", 5.0}, {"waits_for", "workers"}}
@@ -213,7 +213,7 @@ TEST_F(ReportsApi, AReportThatComesWholeHasPagesToo) {
   EXPECT_EQ(second.body["next_cursor"], nullptr);
 }
 
-TEST_F(ReportsOfTwo, TheSampleOfTheDeadDiedLastWhereverItLived) {
+TEST_F(ReportsOfTwo, TheSampleOfDeadJobsIsTheLatestOfAllDatabases) {
   const auto dead = [](int n, const std::string& last_at, const std::string& sample) {
     return Json{{"biz_type", "a"},    {"reason", "r"},          {"n", n}, {"is_exact", true}, {"first_at", kSlot},
                 {"last_at", last_at}, {"sample_job_id", sample}}
@@ -274,12 +274,12 @@ TEST_F(ReportsOfTwo, ATargetIsJudgedByTheSumOfAllDatabases) {
   EXPECT_EQ(get("/v1/reports/slo").body["items"][0]["is_met"], false);
 }
 
-TEST_F(ReportsOfTwo, HistogramsAreAskedForWhenRowsAreMerged) {
+TEST_F(ReportsOfTwo, HistogramsAreReadWhenRowsAreMerged) {
   get("/v1/reports/day?tz=Europe/Berlin");
   EXPECT_FALSE(backend.database.reports_asked.back().is_only_database);
 }
 
-TEST_F(ReportsApi, OneThatTakesTooLongSaysHowToAskForLess) {
+TEST_F(ReportsApi, ATimedOutReportSuggestsASmallerOne) {
   backend.database.report_error =
       Error{ErrorCode::unavailable, "canceling statement due to statement timeout", kTooSlow};
   for (const char* name : {"hour", "day", "lateness", "duration", "slo", "dead", "dead_now", "outcome", "delay",
@@ -293,7 +293,7 @@ TEST_F(ReportsApi, OneThatTakesTooLongSaysHowToAskForLess) {
   }
 }
 
-TEST_F(ReportsOfTwo, ADatabaseThatIsAwayIsNamedAsMissing) {
+TEST_F(ReportsOfTwo, AnUnavailableDatabaseIsNamedAsMissing) {
   backend.database_at(0).report_rows[Report::hour] = {hour_row(kSlot, "order.unpaid", 5, 1, "[]")};
   backend.silent.insert(1);
   const Answer answer = get("/v1/reports/hour");

@@ -178,7 +178,7 @@ TEST_F(Router_, RefusesUnknownAndRepeatedParameters) {
   EXPECT_EQ(get("/healthz?x=1").status, 400);
 }
 
-TEST_F(Router_, WantsJson) {
+TEST_F(Router_, RequiresJson) {
   HttpRequest request;
   request.method = "POST";
   request.target = "/v1/jobs";
@@ -194,7 +194,7 @@ TEST_F(Router_, WantsJson) {
   }
 }
 
-TEST_F(Router_, LetsAnEmptyObjectPassWhereNoBodyIsWanted) {
+TEST_F(Router_, AcceptsAnEmptyObjectWhereNoBodyIsExpected) {
   const std::string id = make_job();
   EXPECT_EQ(post("/v1/jobs/" + id + "/run", R"({"x":1})").field(), "x");
   EXPECT_EQ(post("/v1/jobs/" + id + "/run", "[]").status, 400);
@@ -226,7 +226,7 @@ TEST_F(Router_, UnknownPathsAreOneRouteOfTheMetrics) {
   EXPECT_EQ(routes, (std::set<std::string>{"none", "/v1/jobs/{job_id}", "/v1/types/{name}"}));
 }
 
-TEST_F(Router_, RefusesStrangersBeforeTheirBodyIsRead) {
+TEST_F(Router_, ChecksTheTokenBeforeItReadsTheBody) {
   HttpRequest request;
   request.method = "POST";
   request.target = "/v1/jobs/batch";
@@ -236,7 +236,7 @@ TEST_F(Router_, RefusesStrangersBeforeTheirBodyIsRead) {
   EXPECT_EQ(admission.refusal->status, 403);
 }
 
-TEST(Responder, FirstAnswerCounts) {
+TEST(Responder, SendsTheFirstAnswerOnly) {
   std::vector<int> answers;
   {
     const Responder respond([&](const HttpResponse& r) { answers.push_back(r.status); });
@@ -247,7 +247,7 @@ TEST(Responder, FirstAnswerCounts) {
   EXPECT_EQ(answers, (std::vector<int>{204}));
 }
 
-TEST(Responder, AnswersForWhoForgets) {
+TEST(Responder, AnswersWhenItIsDestroyedUnused) {
   int status = 0;
   {
     const Responder respond([&](const HttpResponse& r) { status = r.status; });

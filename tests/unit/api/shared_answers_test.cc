@@ -44,7 +44,7 @@ TEST_F(SharedAnswersTest, FiftyReadersCostOneRead) {
   EXPECT_EQ(asked.size(), 2U);
 }
 
-TEST_F(SharedAnswersTest, AnAnswerServesThoseWhoTakeItsAge) {
+TEST_F(SharedAnswersTest, ASharedAnswerServesRequestsThatAcceptItsAge) {
   ask("/v1/stats", 15);
   answer(0);
   now += 14s;
@@ -63,7 +63,7 @@ TEST_F(SharedAnswersTest, AnAnswerServesThoseWhoTakeItsAge) {
   EXPECT_EQ(asked.size(), 3U);
 }
 
-TEST_F(SharedAnswersTest, TheOldestAnswerLeavesFirst) {
+TEST_F(SharedAnswersTest, TheOldestAnswerIsEvictedFirst) {
   for (int i = 0; i < 128; ++i) {
     ask("/" + std::to_string(i), 30);
     answer(static_cast<std::size_t>(i));
@@ -76,7 +76,7 @@ TEST_F(SharedAnswersTest, TheOldestAnswerLeavesFirst) {
   EXPECT_EQ(*ask("/0", 30), 0);
 }
 
-TEST_F(SharedAnswersTest, WhoDoesNotAskForAnOldAnswerGetsANewOne) {
+TEST_F(SharedAnswersTest, ARequestWithoutAnAgeGetsANewAnswer) {
   ask("/v1/stats");
   answer(0);
   EXPECT_EQ(*ask("/v1/stats", 0), 0);
@@ -91,7 +91,7 @@ TEST_F(SharedAnswersTest, OtherTargetsAndRightsHaveOtherAnswers) {
   EXPECT_EQ(asked.size(), 3U);
 }
 
-TEST_F(SharedAnswersTest, FailuresAreSharedAndForgotten) {
+TEST_F(SharedAnswersTest, FailuresAreSharedAndNotKept) {
   const auto first = ask("/v1/stats"), second = ask("/v1/stats");
   answer(0, {503, "text/plain", "", {}});
   EXPECT_EQ(*first, 503);
@@ -100,7 +100,7 @@ TEST_F(SharedAnswersTest, FailuresAreSharedAndForgotten) {
   EXPECT_EQ(asked.size(), 2U);
 }
 
-TEST_F(SharedAnswersTest, ADroppedReadAnswersAllWhoWait) {
+TEST_F(SharedAnswersTest, ADroppedReadAnswersAllItsWaiters) {
   const auto first = ask("/v1/stats"), second = ask("/v1/stats");
   asked.clear();
   EXPECT_EQ(*first, 500);

@@ -73,12 +73,12 @@ TEST(TimeText, RefusesWhatIsNotRfc3339) {
   }
 }
 
-TEST(TimeText, WritesWhatHasNoEndAsTheLastThereIs) {
+TEST(TimeText, WritesInfinityAsTheLatestTime) {
   EXPECT_EQ(rfc3339(WallTime::max()), "9999-12-31T23:59:59.999999Z");
   EXPECT_EQ(rfc3339(WallTime::min()), "0000-01-01T00:00:00.000000Z");
 }
 
-TEST(TimeText, SaysLengthsInWords) {
+TEST(TimeText, WritesDurationsInWords) {
   using namespace std::chrono_literals;
   EXPECT_EQ(duration_text(350ms), "350 ms");
   EXPECT_EQ(duration_text(12s + 540ms), "12.5 s");
@@ -110,7 +110,7 @@ TEST(Url, RefusesBrokenEncodings) {
   EXPECT_FALSE(target_from_text("/?=z")->malformed);
 }
 
-TEST(Url, Base64UrlReturnsWhatWentIn) {
+TEST(Url, Base64UrlRoundTrips) {
   for (const std::string bytes : {"", "a", "ab", "abc", "job:123456789", "\xFF\xFE\x01"})
     EXPECT_EQ(base64url_decoded(base64url(bytes)), bytes);
   EXPECT_EQ(base64url("\xFB\xFF"), "-_8");

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kNewJobOf = R"({"biz_id":"a","delay_ms":1,"biz_type":")";
 
-class UnheardTypes : public ApiTest {
+class UncachedTypes : public ApiTest {
  protected:
   // As another node does it: the registry has it, this node's snapshot does not.
   void put_elsewhere(const std::string& name, const std::string& kind = "noop") {
@@ -21,7 +21,7 @@ class UnheardTypes : public ApiTest {
   int lookups() const { return static_cast<int>(std::ranges::count(backend.verbs, "has_any_type")); }
 };
 
-TEST_F(UnheardTypes, AreUnavailableNotUnknownWhileTheRegistryCannotBeRead) {
+TEST_F(UncachedTypes, AreUnavailableNotUnknownWhileTheRegistryCannotBeRead) {
   for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::conflict}) {
     backend.fails = code;
     EXPECT_EQ(create("new.type").status, 503);
@@ -36,13 +36,13 @@ TEST_F(UnheardTypes, AreUnavailableNotUnknownWhileTheRegistryCannotBeRead) {
   EXPECT_EQ(post("/v1/types/new.type/lease", R"({"max":1})").status, 404);
 }
 
-TEST_F(UnheardTypes, AreUnavailableAtOnceWhileTheControlDatabaseIsKnownToBeDown) {
+TEST_F(UncachedTypes, AreUnavailableAtOnceWhileTheControlDatabaseIsKnownToBeDown) {
   backend.silent = {0};
   EXPECT_EQ(create("new.type").status, 503);
   EXPECT_EQ(backend.posted, 0);
 }
 
-TEST_F(UnheardTypes, AreKnownAtOnceBesideNamesThatDoNotExist) {
+TEST_F(UncachedTypes, AreKnownAtOnceBesideNamesThatDoNotExist) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(create("no.such").status, 422);
   put_elsewhere("new.type");
   put_elsewhere("new.pull", "pull");
@@ -51,13 +51,13 @@ TEST_F(UnheardTypes, AreKnownAtOnceBesideNamesThatDoNotExist) {
   EXPECT_EQ(post("/v1/types/new.pull/lease", R"({"max":1})").status, 200);
 }
 
-TEST_F(UnheardTypes, CostALookUpByNameAndNoReadOfTheWholeRegistry) {
+TEST_F(UncachedTypes, CostALookUpByNameAndNoReadOfTheWholeRegistry) {
   for (int i = 0; i < 5; ++i) create("no.such");
   EXPECT_EQ(backend.reloads, 0);
   EXPECT_EQ(std::ranges::count(backend.verbs, "types"), 0);
 }
 
-TEST_F(UnheardTypes, OfManyRequestsAreReadTogether) {
+TEST_F(UncachedTypes, OfManyRequestsAreReadTogether) {
   backend.is_holding = true;
   std::vector<int> statuses;
   for (int i = 0; i < 100; ++i) {
@@ -78,7 +78,7 @@ TEST_F(UnheardTypes, OfManyRequestsAreReadTogether) {
   EXPECT_EQ(std::ranges::count(statuses, 422), 50);
 }
 
-TEST_F(UnheardTypes, AreAskedForAgainByWhoCameDuringARead) {
+TEST_F(UncachedTypes, AreReadAgainForRequestsThatArriveDuringARead) {
   const ApiContext context{backend, 65536};
   TypeLookup lookup(context);
   int answers = 0;
@@ -97,7 +97,7 @@ TEST_F(UnheardTypes, AreAskedForAgainByWhoCameDuringARead) {
   EXPECT_EQ(lookups(), 2);
 }
 
-TEST_F(UnheardTypes, OfAFullQueueAreTooBusy) {
+TEST_F(UncachedTypes, OfAFullQueueAreTooBusy) {
   backend.is_full = true;
   EXPECT_EQ(create("new.type").status, 429);
   backend.is_full = false;
@@ -105,7 +105,7 @@ TEST_F(UnheardTypes, OfAFullQueueAreTooBusy) {
   EXPECT_EQ(create("new.type").status, 201);
 }
 
-TEST_F(UnheardTypes, OfABatchAreLookedUpOnceEach) {
+TEST_F(UncachedTypes, OfABatchAreLookedUpOnceEach) {
   put_elsewhere("new.type");
   const std::string items = std::string(kNewJobOf) + R"(new.type"},)" + kNewJobOf + R"(no.such"},)" + kNewJobOf +
                             R"(new.type"},)" + kNewJobOf + R"(order.unpaid"})";
@@ -121,7 +121,7 @@ TEST_F(UnheardTypes, OfABatchAreLookedUpOnceEach) {
   EXPECT_EQ(whole.field(), "jobs[1].biz_type");
 }
 
-TEST_F(UnheardTypes, OfAPartialBatchAreUnavailableItemByItem) {
+TEST_F(UncachedTypes, OfAPartialBatchAreUnavailableItemByItem) {
   backend.silent = {0};
   const Answer partial = post("/v1/jobs/batch?partial=true", std::string(R"({"jobs":[)") + kNewJobOf +
                                                                  R"(new.type"},)" + kNewJobOf + R"(order.unpaid"}]})");
@@ -133,7 +133,7 @@ TEST_F(UnheardTypes, OfAPartialBatchAreUnavailableItemByItem) {
 // Removed types
 // --------------------------------------------------------------------------------------------------------
 
-class RemovedTypes : public UnheardTypes {
+class RemovedTypes : public UncachedTypes {
  protected:
   std::string dead_job() {
     const std::string id = make_job("o-1", R"(,"max_attempts":1)");

@@ -30,7 +30,7 @@ TEST_F(Types, PutKeepsEverySetting) {
   for (const auto& [name, value] : wanted.items()) EXPECT_EQ(type.at(name), value) << name;
 }
 
-TEST_F(Types, WhatGetShowsMayBePutBack) {
+TEST_F(Types, TheAnswerOfGetMayBePutBack) {
   ASSERT_EQ(
       call("PUT", "/v1/types/a",
            R"({"handler":{"kind":"webhook","url":"http://x/","secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}})")
@@ -71,7 +71,7 @@ TEST_F(Types, APutWithIfMatchReplacesOnlyThatVersion) {
   EXPECT_EQ(put("*", 5), 200);
 }
 
-TEST_F(Types, IfMatchIsObeyedOrRefused) {
+TEST_F(Types, IfMatchIsAppliedOrRefused) {
   const auto send_if = [&](const std::string& method, const std::string& target, const std::string& tag) {
     HttpRequest request;
     request.method = method;
@@ -123,7 +123,7 @@ TEST_F(Types, PasswordsOfBrokersAreNeverShownAndMayBePutBack) {
   }
 }
 
-TEST_F(Types, ValuesOfHeadersAreShownToThoseOnlyWhoMayWriteThem) {
+TEST_F(Types, HeaderValuesAreShownOnlyToCallersWhoMayWriteThem) {
   ASSERT_EQ(
       call("PUT", "/v1/types/a", R"({"handler":{"kind":"webhook","url":"http://x/","headers":{"X-Key":"sesame"}}})")
           .status,
@@ -302,7 +302,7 @@ TEST_F(Operations, HealthAnswersWithoutADatabase) {
   EXPECT_EQ(get("/healthz").body, Json::parse(R"({"status":"ok"})"));
 }
 
-TEST_F(Operations, ReadinessNamesWhatIsWrong) {
+TEST_F(Operations, ReadinessNamesProblems) {
   EXPECT_EQ(get("/readyz").status, 200);
   backend.state = {false, false, {{"database", "ok"}, {"schema", "version 1, needs 2"}}, {}};
   const Answer answer = get("/readyz");
@@ -310,7 +310,7 @@ TEST_F(Operations, ReadinessNamesWhatIsWrong) {
   EXPECT_EQ(answer.body.at("checks").at("schema"), "version 1, needs 2");
 }
 
-TEST_F(Operations, ReadinessTellsStrangersNoMoreThanTheStatus) {
+TEST_F(Operations, ReadinessWithoutATokenShowsOnlyTheStatus) {
   backend.state = {true, true, {{"database a", "system 7, oid 8"}}, {"database a: fsync is off"}};
   ApiConfig config;
   config.tokens = *Tokens::from_text("[[token]]\nname = \"v\"\nrole = \"viewer\"\ntoken = \"0123456789abcdef\"");

@@ -43,7 +43,7 @@ TEST(BoundedQueue, TakesAsManyAsFit) {
   EXPECT_EQ(queue.pop_some(10), (std::vector<int>{1, 2, 3}));
 }
 
-TEST(BoundedQueue, WakesItsConsumerForEveryPushThatPutSomethingIn) {
+TEST(BoundedQueue, WakesItsConsumerForEveryPushOfItems) {
   CountingWaker waker;
   BoundedQueue<int> queue(2, &waker);
   std::vector<int> none, three{1, 2, 3};

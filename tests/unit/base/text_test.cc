@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Duration, ReadsWhatPeopleWrite) {
+TEST(Duration, ReadsHumanReadableDurations) {
   EXPECT_EQ(parse_duration("500ms"), milliseconds(500));
   EXPECT_EQ(parse_duration("15s"), milliseconds(15'000));
   EXPECT_EQ(parse_duration("15m"), milliseconds(900'000));
@@ -85,7 +85,7 @@ TEST(Table, AlignsItsColumns) {
   EXPECT_EQ(lines_of(table, 80), (std::vector<std::string>{"  N  NAME   STATE", "  1  注文   ok", "200  order  ok"}));
 }
 
-TEST(Table, ShrinksTheWidestOfThoseThatMay) {
+TEST(Table, ShrinksTheWidestShrinkableColumn) {
   Table table({{"JOB"}, {"TYPE", Column::Align::left, true}, {"KEY", Column::Align::left, true}});
   table.add({"1234567890123456789", std::string(20, 't'), std::string(128, 'k')});
   const auto lines = lines_of(table, 80);

@@ -34,7 +34,7 @@ TEST(Utf8, RefusesWhatRfc3629Refuses) {
   for (const std::string& text : wrong) EXPECT_FALSE(is_utf8("ok" + text));
 }
 
-TEST(Utf8, StorableTextKeepsWhatIsRightAndReplacesTheRest) {
+TEST(Utf8, StorableTextReplacesInvalidPartsOnly) {
   EXPECT_EQ(storable("订单 is late", 100), "订单 is late");
   EXPECT_EQ(storable("a\0b"s, 100), "a?b");
   EXPECT_EQ(storable("\xff\xfe é", 100), "?? é");

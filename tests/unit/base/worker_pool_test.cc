@@ -87,7 +87,7 @@ class Blocker {
   std::atomic<bool> released_ = false;
 };
 
-TEST(WorkerPool, ALaneThatBlocksHoldsUpNoOther) {
+TEST(WorkerPool, ABlockedLaneDelaysNoOther) {
   WorkerPool pool(2, 10, 3);
   Blocker first, second;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(pool.try_run(1, first.task()));
@@ -131,7 +131,7 @@ TEST(WorkerPool, AFullLaneLeavesCapacityForOthers) {
 }
 
 // Lanes that come at the same moment: the one that no push woke a thread for must not wait for the one that blocks.
-TEST(WorkerPool, ASpareThreadIsFoundHoweverTheyCome) {
+TEST(WorkerPool, SpareThreadsRunLanesThatArriveTogether) {
   for (int round = 0; round < 200; ++round) {
     WorkerPool pool(1, 10, 4);
     Blocker blocker;

@@ -38,7 +38,7 @@ TEST_F(BrokerPeer, AnAddressIsConnectedToAsItIs) {
   EXPECT_EQ(connect("127.0.0.1", nullptr).error().message, "nobody is there");
 }
 
-TEST_F(BrokerPeer, WhatTheGuardRefusesIsNotConnectedToHoweverItIsSpelt) {
+TEST_F(BrokerPeer, RefusesForbiddenAddressesInEverySpelling) {
   for (const char* host : {"127.0.0.1", "::1", "2130706433", "0x7f.1", "::ffff:127.0.0.1", "localhost", "10.0.0.1"}) {
     const Status done = connect(host, guard());
     ASSERT_FALSE(done.ok()) << host;
@@ -54,7 +54,7 @@ TEST_F(BrokerPeer, ANameIsConnectedToByItsAddresses) {
   EXPECT_EQ(tried, std::vector<std::string>{"127.0.0.1"}) << "as what was judged, and no address besides";
 }
 
-TEST_F(BrokerPeer, ANameThatDoesNotResolveIsTheReason) {
+TEST_F(BrokerPeer, ANameThatDoesNotResolveIsReported) {
   const Status done = connect(std::string(70, 'a'), guard());  // no label is that long
   ASSERT_FALSE(done.ok());
   EXPECT_NE(done.error().message.find("resolving the name"), std::string::npos) << done.error().message;
@@ -95,7 +95,7 @@ class SlowPeer : public testing::Test {
   const std::shared_ptr<PeerNames> names = std::make_shared<PeerNames>(resolver);
 };
 
-TEST_F(SlowPeer, ANameThatIsNotAnsweredForEndsAStopNoLater) {
+TEST_F(SlowPeer, AnUnansweredLookupDoesNotDelayAStop) {
   Dialer dialer(names);
   std::thread stop([&] {
     EXPECT_TRUE(eventually([&] { return resolver->asked() == 1; }));
@@ -109,7 +109,7 @@ TEST_F(SlowPeer, ANameThatIsNotAnsweredForEndsAStopNoLater) {
   EXPECT_TRUE(tried.empty());
 }
 
-TEST_F(SlowPeer, ANameHasAtMostItsTimeAndIsAskedForOnce) {
+TEST_F(SlowPeer, ALookupHasATimeoutAndIsMadeOnce) {
   for (int i = 0; i < 3; ++i) {
     Dialer dialer(names);
     EXPECT_EQ(dial(dialer, 1ms).error().message, "resolving the name: no answer in time");

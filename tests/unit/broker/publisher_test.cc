@@ -151,13 +151,13 @@ TEST_F(PublisherTest, AMessageNotConfirmedInItsLeaseIsRetriedWithTheReason) {
   EXPECT_TRUE(has("b", Kind::retry, "not confirmed in time: one of its servers may not be called"));
 }
 
-TEST_F(PublisherTest, WhatCannotBeSentInTimeHasNotStarted) {
+TEST_F(PublisherTest, MessagesNotSentInTimeHaveNotStarted) {
   publish("a", 60s, -1ms);
   EXPECT_TRUE(has("a", Kind::not_started));
   EXPECT_TRUE(broker_.seen.empty());
 }
 
-TEST_F(PublisherTest, AConnectionThatCannotBeMadeIsTheReason) {
+TEST_F(PublisherTest, AConnectionThatCannotBeMadeIsReported) {
   broker_.is_down = true;
   publish("a");
   EXPECT_TRUE(has("a", Kind::retry, "nobody is there"));
@@ -175,7 +175,7 @@ TEST_F(PublisherTest, AConnectionThatCannotBeMadeIsTheReason) {
   })) << "comes back by itself";
 }
 
-TEST_F(PublisherTest, ALostConnectionFailsWhatIsOnItsWayAndIsMadeAgain) {
+TEST_F(PublisherTest, ALostConnectionFailsMessagesInFlightAndIsReopened) {
   broker_.confirms_at_once = false;
   publish("a");
   ASSERT_TRUE(eventually([&] { return broker_.waiting() == 1; }));
@@ -191,14 +191,14 @@ TEST_F(PublisherTest, ALostConnectionFailsWhatIsOnItsWayAndIsMadeAgain) {
   EXPECT_EQ(broker_.connects, 2);
 }
 
-TEST_F(PublisherTest, ABrokerThatTakesNothingIsTheReason) {
+TEST_F(PublisherTest, ABrokerThatAcceptsNothingIsReported) {
   broker_.blocked_because = "low on memory";
   publish("a");
   EXPECT_TRUE(has("a", Kind::retry, "low on memory"));
   EXPECT_TRUE(broker_.seen.empty());
 }
 
-TEST_F(PublisherTest, ABrokerThatIsSilentLeavesTimeToWriteThatDown) {
+TEST_F(PublisherTest, ASilentBrokerLeavesTimeToWriteTheOutcome) {
   broker_.is_down = true;
   publish("a", 4s);
   EXPECT_TRUE(has("a", Kind::retry, "nobody is there"));
@@ -207,7 +207,7 @@ TEST_F(PublisherTest, ABrokerThatIsSilentLeavesTimeToWriteThatDown) {
   EXPECT_LE(broker_.time_to_connect, 1800ms);
 }
 
-TEST_F(PublisherTest, NoMoreThanTheWindowIsOnItsWay) {
+TEST_F(PublisherTest, NoMoreThanTheWindowIsInFlight) {
   broker_.confirms_at_once = false;
   for (std::size_t i = 0; i < Publisher::kMostInFlight + 10; ++i) publish(std::to_string(i));
   ASSERT_TRUE(eventually([&] { return broker_.waiting() == Publisher::kMostInFlight; }));
@@ -218,7 +218,7 @@ TEST_F(PublisherTest, NoMoreThanTheWindowIsOnItsWay) {
   EXPECT_TRUE(eventually([&] { return broker_.waiting() == Publisher::kMostInFlight + 10; }));
 }
 
-TEST_F(PublisherTest, AStopEndsWhatIsOnItsWayAndRefusesTheRest) {
+TEST_F(PublisherTest, AStopEndsMessagesInFlightAndRefusesTheRest) {
   broker_.confirms_at_once = false;
   publish("a");
   ASSERT_TRUE(eventually([&] { return broker_.waiting() == 1; }));
@@ -229,7 +229,7 @@ TEST_F(PublisherTest, AStopEndsWhatIsOnItsWayAndRefusesTheRest) {
   EXPECT_EQ(counts_->connections, 0);
 }
 
-TEST_F(PublisherTest, ARetiredPublisherEndsAfterWhatIsOnItsWay) {
+TEST_F(PublisherTest, ARetiredPublisherEndsAfterItsMessagesInFlight) {
   broker_.confirms_at_once = false;
   publish("a");
   ASSERT_TRUE(eventually([&] { return broker_.waiting() == 1; }));

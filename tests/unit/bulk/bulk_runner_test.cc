@@ -83,7 +83,7 @@ TEST_F(BulkRunnerTest, ChangesNoMoreThanWereCounted) {
   EXPECT_EQ(std::ranges::count(database.list({}), JobStatus::pending, &Job::status), 6);
 }
 
-TEST_F(BulkRunnerTest, WhatNoLongerMatchesIsMissed) {
+TEST_F(BulkRunnerTest, JobsThatNoLongerMatchAreMissed) {
   add_jobs(10);
   const Bulk bulk = start(BulkAction::cancel);
   const auto jobs = database.list({});
@@ -167,7 +167,7 @@ TEST_F(BulkRunnerTest, ALostLeaseEndsTheWork) {
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::running);
 }
 
-TEST_F(BulkRunnerTest, ADatabaseThatIsAwayDelaysItOnly) {
+TEST_F(BulkRunnerTest, AnUnavailableDatabaseOnlyDelaysIt) {
   add_jobs(10);
   const Bulk bulk = start(BulkAction::cancel);
   runner.take(bulk);
@@ -245,7 +245,7 @@ TEST_F(BulkOfTwo, TheRateIsThatOfBothTogether) {
   EXPECT_EQ(stored(bulk.bulk_id).changed, 40);
 }
 
-TEST_F(BulkOfTwo, ADatabaseThatIsDownHoldsUpItsOwnJobsOnly) {
+TEST_F(BulkOfTwo, ADatabaseThatIsDownDelaysItsOwnJobsOnly) {
   add_jobs_to_both(10);
   const Bulk bulk = start_in_both(BulkAction::cancel);
   of_both.take(bulk);
@@ -271,7 +271,7 @@ TEST_F(BulkOfTwo, FailsWithDefiniteNumbersWhenOneRefusesItsValues) {
   EXPECT_EQ(stored(bulk.bulk_id).missed(), 10);
 }
 
-TEST_F(BulkOfTwo, OneThatNoNodeRunsIsStoppedWithTheNumbersOfBoth) {
+TEST_F(BulkOfTwo, AnOperationThatNoNodeRunsStopsWithTheNumbersOfBoth) {
   add_jobs_to_both(10);
   const Bulk bulk = start_in_both(BulkAction::cancel);
   ASSERT_TRUE(store.run_batch(bulk, 3));

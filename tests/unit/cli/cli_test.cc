@@ -39,7 +39,7 @@ TEST(Cli, HelpAndVersionAreDone) {
   EXPECT_EQ(version.out.rfind("tocsin ", 0), 0u);
 }
 
-TEST(Cli, BadUsageIsTwoAndSaysWhatIsWrongOnStandardError) {
+TEST(Cli, BadUsageExitsWith2AndIsExplainedOnStandardError) {
   const std::vector<std::vector<std::string>> bad = {
       {},
       {"job"},
@@ -96,7 +96,7 @@ TEST(Cli, AServerOutOfReachIsAFailureThatNamesIt) {
 }
 
 // The command line accepts the same ranges as the published API. No server listens on port 1.
-TEST(Cli, TakesWhatTheServerTakesAndNoMore) {
+TEST(Cli, AcceptsExactlyWhatTheServerAccepts) {
   const Json schemas = Json::parse(openapi_schemas());
   const auto most = [&](const char* schema, const char* field) {
     return static_cast<std::int64_t>(schemas.at(schema).at("properties").at(field).at("maximum").get<double>());

@@ -21,7 +21,7 @@ TEST(RawJson, WritesNestedItemsWhole) {
   EXPECT_EQ(raw_items(R"({"next_cursor":"items"})"), "");
 }
 
-TEST(RawJson, OfOneAnswerIsTheTextThatCame) {
+TEST(RawJson, OfOneAnswerIsItsTextUnchanged) {
   RestReply reply;
   reply.text = R"({"b":0.10000000000000000000001,"a":12345678901234567890123,"c":-0,"d":1e2})";
   reply.body = Json::parse(reply.text);

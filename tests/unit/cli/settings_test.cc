@@ -40,7 +40,7 @@ std::string complaint(const std::string& flags, const Variables& variables = {},
   return "";
 }
 
-TEST(Settings, DefaultsHoldWhenNothingIsSaid) {
+TEST(Settings, DefaultsApplyWithoutSettings) {
   const NodeConfig config = configured("");
   EXPECT_EQ(config.listen, "127.0.0.1:7070");
   EXPECT_EQ(config.retain_days.at("dead"), 30);
@@ -108,7 +108,7 @@ TEST(Settings, AKeyGivenInTwoSpellingsIsNamed) {
   EXPECT_NE(complaint("", {}, "node_name = \"a\"\nnode-name = \"b\"").find("given twice"), std::string::npos);
 }
 
-TEST(Settings, ABadValueSaysWhereItCameFrom) {
+TEST(Settings, ABadValueNamesItsSource) {
   EXPECT_NE(complaint("", {{"TOCSIN_WORKERS", "many"}}).find("TOCSIN_WORKERS"), std::string::npos);
   EXPECT_NE(complaint("", {}, "workers = 0").find("'workers'"), std::string::npos);
   EXPECT_NE(complaint("", {}, "workers = 1.5").find("'workers'"), std::string::npos);
@@ -126,11 +126,11 @@ TEST(Settings, AListenAddressNeedsItsPort) {
   EXPECT_EQ(configured("--listen [::1]:7070").listen, "[::1]:7070");
 }
 
-TEST(Retain, SaysDaysPerStatusAndKeepsTheOtherDefaults) {
+TEST(Retain, SetsDaysPerStatusAndKeepsTheOtherDefaults) {
   EXPECT_EQ(parse_retain("done=3d,dead=48h"), (std::map<std::string, int>{{"done", 3}, {"cancelled", 7}, {"dead", 2}}));
 }
 
-TEST(Retain, RefusesWhatIsNoWholeDayOfAFinalStatus) {
+TEST(Retain, RefusesAllButWholeDaysOfFinalStatuses) {
   for (const char* bad : {"", "done", "done=", "done=7", "done=12h", "done=0d", "done=-1d", "pending=7d",
                           "done=7d,done=8d", "done=4000d", "done=7d,,"})
     EXPECT_THROW(parse_retain(bad), BadUsage) << bad;

@@ -132,7 +132,7 @@ TEST_F(Cluster, TheFirstNodeOwnsEverythingAtOnce) {
   EXPECT_EQ(node(1).owned.size(), 60U);
 }
 
-TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
+TEST_F(Cluster, ASoleMemberSendsHalfTheHeartbeats) {
   const auto beats_in_ten_seconds = [&] {
     int beats = 0;
     for (int i = 0; i < 100; ++i) {
@@ -164,7 +164,7 @@ TEST_F(Cluster, ALoneNodeTellsOfItselfHalfAsOftenUntilAnotherComes) {
   EXPECT_EQ(beats_in_ten_seconds(), 5) << "the row of the dead one is still there";
 }
 
-TEST_F(Cluster, NodesThatStayGetTheirPartAndEachScansWhatTheMapSays) {
+TEST_F(Cluster, NewcomersGetTheirShareOnceTheyHaveStayed) {
   add(1), add(2), add(3);
   step();
   EXPECT_EQ(loads(), (Loads{{1, 60}})) << "newcomers take nothing from others";
@@ -174,7 +174,7 @@ TEST_F(Cluster, NodesThatStayGetTheirPartAndEachScansWhatTheMapSays) {
   EXPECT_LE(database.members.map().version, 3) << "one change per newcomer, not one per node that notices";
 }
 
-TEST_F(Cluster, WhoComesAndGoesWithinATimeoutMovesNothing) {
+TEST_F(Cluster, ANodeThatComesAndGoesWithinATimeoutMovesNoShards) {
   add(1);
   pass(10s);
   const auto version = database.members.map().version;
@@ -187,7 +187,7 @@ TEST_F(Cluster, WhoComesAndGoesWithinATimeoutMovesNothing) {
   EXPECT_EQ(database.members.map().version, version);
 }
 
-TEST_F(Cluster, AMissedHeartbeatIsNoDeath) {
+TEST_F(Cluster, AMissedHeartbeatMovesNoShards) {
   add(1), add(2);
   pass(10s);
   const auto version = database.members.map().version;
@@ -199,7 +199,7 @@ TEST_F(Cluster, AMissedHeartbeatIsNoDeath) {
 }
 
 // Whenever it happens between two heartbeats: it reconnects before another node acts on the lost session.
-TEST_F(Cluster, ASessionThatEndsIsNoDeath) {
+TEST_F(Cluster, ALostSessionMovesNoShards) {
   add(1), add(2), add(3);
   pass(10s);
   const auto version = database.members.map().version;
@@ -271,7 +271,7 @@ TEST_F(Cluster, ALeaseIsExtendedWhenTheShardsOfTheMapAreApplied) {
   EXPECT_GT(node(1).lease_valid_until, clock.time) << "all shards that it works with are its own";
 }
 
-TEST_F(Cluster, WhoComesBackFromALongSilenceIsANewcomer) {
+TEST_F(Cluster, ANodeThatReturnsAfterItsTimeoutIsANewcomer) {
   add(1), add(2);
   pass(10s);
   frozen = {2};
@@ -298,7 +298,7 @@ TEST_F(Cluster, ADrainingNodeIsReplacedAtOnce) {
 }
 
 // It may have been dead for an hour: a newcomer knows only what the rows say.
-TEST_F(Cluster, WhoWasNeverHeardGetsNothing) {
+TEST_F(Cluster, ANodeThatNeverSentAHeartbeatGetsNoShards) {
   add(1), add(2);
   pass(10s);
   node(1).heartbeat.drain();
@@ -360,7 +360,7 @@ TEST_F(Cluster, AStepOfTheDatabasesClockReassignsNothing) {
   EXPECT_EQ(loads(), (Loads{{1, 30}, {2, 30}})) << "and a dead node is still noticed";
 }
 
-TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
+TEST_F(Cluster, AStaleMemberRowGetsNoShards) {
   add(1), add(2), add(3);
   pass(10s);
   kill(1), kill(2);
@@ -373,7 +373,7 @@ TEST_F(Cluster, WhoIsNotHeardGetsNothingThoughItsRowIsStillThere) {
   EXPECT_EQ(loads(), (Loads{{4, 60}}));
 }
 
-TEST_F(Cluster, AShardThatMovesIsHeardOfAndStaysMovedInEveryNewMapOfOwners) {
+TEST_F(Cluster, AMovedShardStaysMovedInEveryNewShardMap) {
   add(1), add(2);
   pass(10s);
   std::vector<DatabaseId> database_ids(kShards, 0);
@@ -406,7 +406,7 @@ class TwoDatabases : public Cluster {
   std::int64_t version() const { return database.members.map().version; }
 };
 
-TEST_F(TwoDatabases, WhoAloneDoesNotReachOneLosesItsShardsThere) {
+TEST_F(TwoDatabases, ANodeThatAloneCannotReachOneLosesItsShardsThere) {
   ASSERT_GT(at_the_second(3), 0);
   node(3).unreached = {1};
   pass(8s);
@@ -420,7 +420,7 @@ TEST_F(TwoDatabases, WhoAloneDoesNotReachOneLosesItsShardsThere) {
   EXPECT_LE(version(), moved + 1) << "what it lost is not given back for its own sake";
 }
 
-TEST_F(TwoDatabases, AWireThatComesAndGoesMovesNothingToAndFro) {
+TEST_F(TwoDatabases, AFlappingConnectionMovesNoShardsBack) {
   node(3).unreached = {1};
   pass(8s);
   kill(2), nodes.erase(2);
@@ -454,7 +454,7 @@ TEST_F(TwoDatabases, ADatabaseThatNoNodeReachesMovesNothing) {
   }
 }
 
-TEST_F(TwoDatabases, WhoTellsNothingOrHasNotMetItYetLosesNothing) {
+TEST_F(TwoDatabases, ANodeWithoutReportedScansKeepsItsShards) {
   node(1).scanned_at.clear();  // as an older version does
   pass(20s);
   EXPECT_EQ(loads(), (Loads{{1, 20}, {2, 20}, {3, 20}}));
@@ -469,14 +469,14 @@ TEST_F(TwoDatabases, WhoTellsNothingOrHasNotMetItYetLosesNothing) {
   EXPECT_EQ(loads(), (Loads{{1, 15}, {2, 15}, {3, 15}, {4, 15}}));
 }
 
-TEST_F(TwoDatabases, WhoWasNotGivenItGetsNothingThere) {
+TEST_F(TwoDatabases, ANodeNotConfiguredForOneGetsNoShardsThere) {
   add(4).scanned_at = {{0, {}}};
   pass(30s);
   EXPECT_EQ(at_the_second(4), 0);
   EXPECT_GE(loads()[4], 14) << "others instead, one by one: no chain of exchanges is looked for";
 }
 
-TEST_F(Cluster, ARestartUnderAnyNameFindsTheShardsOfWhoLeftOrDied) {
+TEST_F(Cluster, ARestartUnderAnyNameTakesOwnerlessShards) {
   add(1);
   pass(10s);
   nodes.erase(1);

@@ -71,7 +71,7 @@ class Sampler {
   Duration longest_round_trip_{0};
 };
 
-TEST(ClockOffset, KnowsNothingBeforeTheFirstSample) {
+TEST(ClockOffset, IsUnknownBeforeTheFirstSample) {
   ClockOffset offset;
   EXPECT_FALSE(offset.is_known());
   EXPECT_TRUE(offset.sample(mono(1s), mono(1s), kStart));

@@ -21,7 +21,7 @@ TEST(DayWitness, AFreshProcessTrustsTheFinishesThatAreStored) {
   EXPECT_FALSE(witness.confirms(used(kToday - days(8), 7), kStarted)) << "today may have just begun";
 }
 
-TEST(DayWitness, AWrongYearDropsNothingButWhatWouldGoNext) {
+TEST(DayWitness, AWrongYearDropsOnlyTheNextDay) {
   DayWitness witness;
   witness.see(kToday, kStarted);
   const sys_days wrong = kToday + days(366);
@@ -34,7 +34,7 @@ TEST(DayWitness, AWrongYearDropsNothingButWhatWouldGoNext) {
 }
 
 // The width of the window: each wrong date counts for one real day.
-TEST(DayWitness, SeveralWrongDatesDropAsManyDaysThatWouldGoNext) {
+TEST(DayWitness, SeveralWrongDatesDropThatManyNextDays) {
   constexpr int kKept = 7;
   for (int wrong = 0; wrong <= 3; ++wrong) {
     DayWitness witness;
@@ -54,7 +54,7 @@ TEST(DayWitness, AProcessThatBeganUnderTheWrongYearDropsNothingEither) {
   EXPECT_FALSE(witness.confirms(used(kToday - days(2), 3), kStarted + days(6)));
 }
 
-TEST(DayWitness, WhatIsOlderThanAProcessThatRanLongEnoughMayGo) {
+TEST(DayWitness, DaysOlderThanALongRunningProcessMayBeDropped) {
   DayWitness witness;
   witness.see(kToday, kStarted);
   EXPECT_FALSE(witness.confirms(used(kToday - days(1), 0), kStarted + days(7) - Duration(1)));

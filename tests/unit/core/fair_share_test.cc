@@ -18,9 +18,9 @@ using Shares = std::vector<int>;
 
 TEST(FairShare, OneNodeGetsAll) { EXPECT_EQ(shares(7, {0}), Shares{7}); }
 
-TEST(FairShare, WhatIsNotNeededIsSpreadEvenly) { EXPECT_EQ(shares(9, {0, 0, 0}), (Shares{3, 3, 3})); }
+TEST(FairShare, UnneededPermitsAreSpreadEvenly) { EXPECT_EQ(shares(9, {0, 0, 0}), (Shares{3, 3, 3})); }
 
-TEST(FairShare, SmallNeedsAreMetFirstAndTheRestGoesToTheGreatOnes) {
+TEST(FairShare, SmallNeedsAreMetFirst) {
   EXPECT_EQ(shares(10, {100, 2, 100}), (Shares{4, 2, 4}));
   EXPECT_EQ(shares(10, {100, 0, 0}), (Shares{10, 0, 0}));
   EXPECT_EQ(shares(10, {3, 1, 0}), (Shares{5, 3, 2}));

@@ -89,7 +89,7 @@ TEST_F(RegistryReaderTest, FindsAChangeThatIsOlderThanWhatItHasSeen) {
   EXPECT_NE(reader.latest()->find("c"), nullptr);
 }
 
-TEST_F(RegistryReaderTest, LosesWhatTheRegistryHasForgotten) {
+TEST_F(RegistryReaderTest, DropsTypesThatTheRegistryHasDeleted) {
   registry.types.erase(registry.types.begin());
   ASSERT_TRUE(reader.refresh(registry));
   EXPECT_EQ(reader.latest()->find("a"), nullptr);

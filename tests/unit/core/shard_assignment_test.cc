@@ -142,13 +142,13 @@ TEST(ShardAssignment, ANewcomerTakesOnlyWhatNoMemberScans) {
   EXPECT_EQ(moved(before, after), 4);
 }
 
-TEST(ShardAssignment, WhoIsSilentForAMomentKeepsWhatItHasAndGetsNothing) {
+TEST(ShardAssignment, ABrieflySilentMemberKeepsItsShardsAndGetsNone) {
   const Owners before{1, 1, 2, 2, 3, 3};
   const Owners after = assign_shards(before, {{1}, {2, Standing::keeps, {}}});
   EXPECT_EQ(after, (Owners{1, 1, 2, 2, 1, 1}));
 }
 
-TEST(ShardAssignment, WithoutAnybodyToGiveToNothingMoves) {
+TEST(ShardAssignment, WithoutAReceiverNothingMoves) {
   const Owners before{1, 2, 1, 0};
   EXPECT_EQ(assign_shards(before, {}), before);
   EXPECT_EQ(assign_shards(before, {{2, Standing::keeps, {}}}), before);
@@ -239,7 +239,7 @@ TEST(ShardAssignment, IsBalancedAsFarAsReachAllowsAndStaysSo) {
   }
 }
 
-TEST(ShardAssignment, ADatabaseOutOfEverybodysReachMovesNothing) {
+TEST(ShardAssignment, ADatabaseThatNoMemberReachesMovesNothing) {
   const std::vector<DatabaseId> database_ids{0, 0, 1, 1, 1, 1};
   const Owners before{1, 2, 1, 1, 2, 2};
   const std::map<DatabaseId, Reach> lost{{1, Reach::out_of_reach}}, unsteady{{1, Reach::unsteady}};

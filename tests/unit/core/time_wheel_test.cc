@@ -177,7 +177,7 @@ class Trial {
   std::size_t in_wheel_taken_ = 0;
 };
 
-TEST(TimeWheel, DoesAsItsModelWhateverComes) {
+TEST(TimeWheel, AgreesWithItsModelForAnySequence) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Trial trial(seed);
     for (int i = 0; i < 1000; ++i) {
@@ -199,7 +199,7 @@ TEST(TimeWheel, GivesAnEntryAtTheEndOfItsTickAndNotBefore) {
   EXPECT_EQ(wheel.next(), std::nullopt);
 }
 
-TEST(TimeWheel, GivesWhatIsOverdueWithTheNextTick) {
+TEST(TimeWheel, GivesOverdueEntriesWithTheNextTick) {
   TimeWheel wheel(1ms, 5s, 10, kWheelStart);
   ASSERT_TRUE(wheel.add(job_at(1, kWheelStart - 24h)));
   EXPECT_TRUE(advance(wheel, kWheelStart).empty());
@@ -225,7 +225,7 @@ TEST(TimeWheel, RefusesBeyondItsCapacityAndTakesAgainBelowIt) {
   EXPECT_EQ(advance(wheel, kWheelStart + 3ms), (std::vector<JobId>{2, 3}));
 }
 
-TEST(TimeWheel, RefusesWhatLiesAWholeRoundAhead) {
+TEST(TimeWheel, RefusesEntriesAWholeRoundAhead) {
   TimeWheel wheel(1ms, 62ms, 10, kWheelStart);  // a ring of 64 slots
   EXPECT_TRUE(wheel.add(job_at(1, kWheelStart + 63ms)));
   EXPECT_FALSE(wheel.add(job_at(2, kWheelStart + 64ms)));

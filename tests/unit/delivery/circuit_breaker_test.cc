@@ -52,7 +52,7 @@ TEST_F(Breaker, TriesOneAtATimeAfterThePause) {
   EXPECT_TRUE(breaker_.admit(now_));
 }
 
-TEST_F(Breaker, GivesWhatHasAnsweredNothingYetAFewAttemptsAtOnce) {
+TEST_F(Breaker, LimitsAttemptsAtAnUntriedEndpoint) {
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
   EXPECT_EQ(breaker_.capacity(now_), 128U);
   EXPECT_TRUE(breaker_.answered()) << "there is more room";
@@ -104,13 +104,13 @@ TEST_F(Breaker, LearnsNothingFromAttemptsThatBeganBeforeTheChange) {
   EXPECT_EQ(breaker_.pause_left(now_), 2s);
 }
 
-TEST_F(Breaker, TakesAnyAnswerForLife) {
+TEST_F(Breaker, TreatsAnyAnswerAsAvailable) {
   fail(3);
   EXPECT_TRUE(breaker_.answered()) << "of an attempt that began earlier";
   EXPECT_EQ(breaker_.state(now_), State::closed);
 }
 
-TEST_F(Breaker, GivesTheNextATryWhenAProbeWasAbandoned) {
+TEST_F(Breaker, AllowsAnotherProbeWhenOneWasAbandoned) {
   fail(3);
   now_ += 1s;
   const auto probe = breaker_.admit(now_);

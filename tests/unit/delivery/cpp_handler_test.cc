@@ -39,7 +39,7 @@ TEST_F(CppHandlerTest, TakesTheOutcomeOfTheFunction) {
   EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
 }
 
-TEST_F(CppHandlerTest, WhatWaitsForOneThatBlocksIsReleasedWhileItsLeaseLasts) {
+TEST_F(CppHandlerTest, JobsBehindABlockedHandlerAreReleasedInTime) {
   std::promise<void> begun, unblock;
   auto blocking = begin([&](const Job&) {
     begun.set_value();
@@ -60,21 +60,21 @@ TEST_F(CppHandlerTest, WhatWaitsForOneThatBlocksIsReleasedWhileItsLeaseLasts) {
   EXPECT_FALSE(is_called);
 }
 
-TEST_F(CppHandlerTest, RetriesWhatThrows) {
+TEST_F(CppHandlerTest, RetriesFunctionsThatThrow) {
   const Outcome outcome = begin([](const Job&) -> Outcome { throw std::runtime_error("no such order"); }).get();
   EXPECT_EQ(outcome.kind, Kind::retry);
   EXPECT_EQ(outcome.message, "no such order");
   EXPECT_EQ(begin([](const Job&) -> Outcome { throw 7; }).get().kind, Kind::retry);
 }
 
-TEST_F(CppHandlerTest, RetriesWhatAsksForTooMuchMemory) {
+TEST_F(CppHandlerTest, RetriesFunctionsThatRunOutOfMemory) {
   // Thrown by hand, for sanitizers end the process in its place.
   const Outcome outcome = begin([](const Job&) -> Outcome { throw std::bad_alloc(); }).get();
   EXPECT_EQ(outcome.kind, Kind::retry);
   EXPECT_NE(outcome.message, "");
 }
 
-TEST_F(CppHandlerTest, TakesNoFunctionsWordForWhatIsWritten) {
+TEST_F(CppHandlerTest, IgnoresAFunctionThatClaimsItsOutcomeIsWritten) {
   Outcome lie;
   lie.is_written = true;
   EXPECT_FALSE(begin([&](const Job&) { return lie; }).get().is_written);
@@ -90,7 +90,7 @@ TEST_F(CppHandlerTest, StartsNothingAfterItsLease) {
   EXPECT_FALSE(has_run);
 }
 
-TEST_F(CppHandlerTest, StartsNothingThatWasClaimedTooLongAgo) {
+TEST_F(CppHandlerTest, StartsNothingAfterTheStartWindow) {
   ClaimedJob claimed;
   claimed.lease_deadline = clock_.now() + 30s;
   claimed.start_by = clock_.now();
@@ -140,7 +140,7 @@ TEST_F(CppHandlerTest, StartsNothingWhenTheQueueIsFull) {
   EXPECT_EQ(second.get().kind, Kind::done);
 }
 
-TEST_F(CppHandlerTest, EndsWhatOverrunsTheStopAndDropsItsLateOutcome) {
+TEST_F(CppHandlerTest, EndsOverrunningFunctionsAtAStopAndDropsLateOutcomes) {
   auto begun = std::make_shared<std::promise<void>>();
   auto release = std::make_shared<std::promise<void>>();
   std::promise<void> ended;

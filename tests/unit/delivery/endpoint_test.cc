@@ -18,25 +18,25 @@ class EndpointTest : public testing::Test {
   Endpoint endpoint{"http://shop:80", {.failures = 3}, 256, clock, [](Endpoint::State, MonoTime) {}};
 };
 
-TEST_F(EndpointTest, WhereAnswersAreQuickAsManyWaitAsAreOnTheirWay) {
+TEST_F(EndpointTest, AQuickEndpointQueuesAsManyAsAreInFlight) {
   EXPECT_EQ(endpoint.capacity(), 128U) << "nothing is known of it yet";
   answer(1, 5ms);
   EXPECT_EQ(endpoint.capacity(), 512U);
   EXPECT_NEAR(endpoint.starts_per_s(), 51'200, 1);
 }
 
-TEST_F(EndpointTest, WhereAnswersAreSlowNoneWaits) {
+TEST_F(EndpointTest, ASlowEndpointHasNoQueue) {
   answer(1, 10s);
   EXPECT_EQ(endpoint.capacity(), 256U);
   EXPECT_NEAR(endpoint.starts_per_s(), 25.6, 0.1);
 }
 
-TEST_F(EndpointTest, InBetweenAsManyWaitAsStartInTime) {
+TEST_F(EndpointTest, AModerateEndpointQueuesWhatStartsInTime) {
   answer(1, 400ms);
   EXPECT_EQ(endpoint.capacity(), 256U + 64U);
 }
 
-TEST_F(EndpointTest, HowManyWaitChangesAt100MillisecondsAndAtASecond) {
+TEST_F(EndpointTest, QueueBoundsChangeAt100MillisecondsAndAtASecond) {
   const auto capacity_after = [this](Duration answer) {
     Endpoint one{"http://shop:80", {.failures = 3}, 256, clock, [](Endpoint::State, MonoTime) {}};
     one.answered(answer);
@@ -49,7 +49,7 @@ TEST_F(EndpointTest, HowManyWaitChangesAt100MillisecondsAndAtASecond) {
   EXPECT_EQ(capacity_after(1s), 256U);
 }
 
-TEST_F(EndpointTest, WhoWaitedInVainIsFollowedByNoneUntilAnswersAreQuickAgain) {
+TEST_F(EndpointTest, AWaitInVainClosesTheQueueUntilAnswersAreQuick) {
   answer(50, 5ms);
   endpoint.connection_wait_timed_out();
   EXPECT_EQ(endpoint.capacity(), 256U);
@@ -57,7 +57,7 @@ TEST_F(EndpointTest, WhoWaitedInVainIsFollowedByNoneUntilAnswersAreQuickAgain) {
   EXPECT_EQ(endpoint.capacity(), 512U);
 }
 
-TEST_F(EndpointTest, AnAttemptWithoutAnAnswerTellsHowLongItTook) {
+TEST_F(EndpointTest, AnUnansweredAttemptCountsWithItsDuration) {
   answer(1, 5ms);
   for (int i = 0; i < 2; ++i) endpoint.failed(*endpoint.admit(), 30s);
   EXPECT_EQ(endpoint.capacity(), 256U);

@@ -57,7 +57,7 @@ TEST_F(Handlers, NamesTheFieldAtFault) {
   EXPECT_NE(registry_.check(a_type("telegram"))->message.find("cpp, noop, pull, webhook"), std::string::npos);
 }
 
-TEST_F(Handlers, RunsOnlyWhatItCan) {
+TEST_F(Handlers, RunsOnlyTypesWithAHandler) {
   EXPECT_TRUE(registry_.can_run(a_type("noop")));
   EXPECT_FALSE(registry_.can_run(a_type("telegram")));
   EXPECT_FALSE(registry_.can_run(a_type("webhook", R"(,"url":"nonsense")"))) << "a row written past the API";
@@ -115,7 +115,7 @@ class HoldingKind final : public HandlerKind {
   int& open_;
 };
 
-TEST_F(Handlers, LetGoOfWhatNoTypeUses) {
+TEST_F(Handlers, ReleasesHandlersThatNoTypeUses) {
   int open = 0;
   registry_.add(std::make_unique<HoldingKind>(open));
   const auto run = [&](const BizType& type) { registry_.find(type)->start({}, [](const Outcome&) {}); };

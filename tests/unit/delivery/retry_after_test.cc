@@ -16,7 +16,7 @@ TEST(RetryAfter, ReadsSecondsAndDates) {
   EXPECT_EQ(read_retry_after("Sun Nov  6 08:49:37 1994", now), 90s);
 }
 
-TEST(RetryAfter, CutsLongWishes) {
+TEST(RetryAfter, CapsLongDelays) {
   const WallTime now{std::chrono::seconds(784111777)};
   EXPECT_EQ(read_retry_after("86401", now), 24h);
   EXPECT_EQ(read_retry_after("99999999999999999999999999", now), 24h);

@@ -24,7 +24,7 @@ TEST(SqlAnswer, MeansDoneLaterOrDead) {
   EXPECT_EQ(outcome_of(R"({"dead": "no such order"})")->message, "no such order");
 }
 
-TEST(SqlAnswer, AnythingElseIsAnErrorThatShowsIt) {
+TEST(SqlAnswer, AnythingElseIsAnErrorThatQuotesIt) {
   for (const char* answer :
        {"null", "true", "7", R"("done")", "[]", "{}", R"({"done": true})", R"({"retry_ms": "1"})",
         R"({"retry_ms": -1})", R"({"retry_ms": 1.5})", R"({"retry_ms": 1e300})", R"({"retry_ms": null})",
@@ -120,7 +120,7 @@ class SqlHandlerTest : public testing::Test {
   }
 };
 
-TEST_F(SqlHandlerTest, CallsNoFunctionWhileItsNodeMayNot) {
+TEST_F(SqlHandlerTest, CallsNoFunctionWhileItIsNotAllowed) {
   std::string refusal = "the role is a superuser";
   FunctionDatabases databases{1, [](Shard) { return 0; }, [this](int) { return new_store(); }};
   databases.refusal = [&] { return refusal; };
@@ -145,7 +145,7 @@ TEST_F(SqlHandlerTest, CallsNoFunctionWhileItsNodeMayNot) {
   EXPECT_EQ(business_.effects["a"], 0);
 }
 
-TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
+TEST_F(SqlHandlerTest, ReportsThatItHasWrittenTheOutcome) {
   const auto outcomes = run("done", claimed({"a", "b", "c"}));
   for (const auto& [biz_id, outcome] : outcomes) {
     EXPECT_EQ(outcome.kind, Outcome::Kind::done);
@@ -154,14 +154,14 @@ TEST_F(SqlHandlerTest, TellsThatItHasWrittenTheOutcome) {
   EXPECT_EQ(database_.history().size(), 3U);
 }
 
-TEST_F(SqlHandlerTest, TellsWhenItsRetriesAreDue) {
+TEST_F(SqlHandlerTest, ReportsWhenItsRetriesAreDue) {
   business_.functions["done"] = [](const Job&, auto&) -> std::optional<std::string> { return R"({"retry_ms": 20})"; };
   const Outcome outcome = run("done", claimed({"a"}))["a"];
   EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
   EXPECT_EQ(outcome.retry_after, Duration(20ms));
 }
 
-TEST_F(SqlHandlerTest, FindsTheFailingOneAndFinishesTheRest) {
+TEST_F(SqlHandlerTest, FindsTheFailingJobAndFinishesTheRest) {
   std::vector<std::string> names;
   for (int i = 0; i < 40; ++i) names.push_back((i == 13 || i == 14 ? "bad" : "good") + std::to_string(i));
   for (const auto& [biz_id, outcome] : run("picky", claimed(names))) {
@@ -173,7 +173,7 @@ TEST_F(SqlHandlerTest, FindsTheFailingOneAndFinishesTheRest) {
   }
 }
 
-TEST_F(SqlHandlerTest, OneThatHangsInABatchCostsTheOthersNothing) {
+TEST_F(SqlHandlerTest, AHangingJobOfABatchCostsTheOthersNoAttempt) {
   int calls_of_the_bad = 0;
   business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
     wait_for_all(job);
@@ -190,7 +190,7 @@ TEST_F(SqlHandlerTest, OneThatHangsInABatchCostsTheOthersNothing) {
   EXPECT_EQ(calls_of_the_bad, 2) << "in the batch, and alone";
 }
 
-TEST_F(SqlHandlerTest, OneThatHangsBesideOneThatFailsCostsTheOthersNothing) {
+TEST_F(SqlHandlerTest, AHangingAndAFailingJobCostTheOthersNoAttempt) {
   business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
     wait_for_all(job);
     ++effects[job.biz_id];
@@ -205,7 +205,7 @@ TEST_F(SqlHandlerTest, OneThatHangsBesideOneThatFailsCostsTheOthersNothing) {
     EXPECT_EQ(outcome.kind, biz_id.starts_with("g") ? Outcome::Kind::done : Outcome::Kind::retry) << biz_id;
 }
 
-TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsReleasedWhileItsLeaseLasts) {
+TEST_F(SqlHandlerTest, JobsBehindAHangingOneAreReleasedInTime) {
   std::promise<void> begun, unblock;
   business_.functions["picky"] = [&](const Job& job, auto& effects) -> std::optional<std::string> {
     ++effects[job.biz_id];
@@ -231,7 +231,7 @@ TEST_F(SqlHandlerTest, WhatWaitsForOneThatHangsIsReleasedWhileItsLeaseLasts) {
 }
 
 // It would have less than its time.
-TEST_F(SqlHandlerTest, WhatABatchLeftTooLittleOfItsLeaseIsReleased) {
+TEST_F(SqlHandlerTest, JobsWithTooLittleOfTheirLeaseLeftAreReleased) {
   business_.functions["picky"] = [&](const Job& job, auto&) -> std::optional<std::string> {
     wait_for_all(job);
     if (job.biz_id == "gate") return {};

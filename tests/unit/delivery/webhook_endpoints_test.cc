@@ -59,7 +59,7 @@ class WebhookToANameThatChanges : public Webhook {
   WebhookToANameThatChanges() : Webhook({"1.2.3", {.resolver = std::make_shared<RebindingResolver>()}}) {}
 };
 
-TEST_F(WebhookToANameThatChanges, ConnectsToWhatWasJudged) {
+TEST_F(WebhookToANameThatChanges, ConnectsToTheCheckedAddress) {
   ScriptedServer server(always(kOk));
   const Outcome outcome = deliver("http://shop.example:" + std::to_string(server.port()) + "/");
   EXPECT_EQ(outcome.kind, Kind::done) << outcome.message;
@@ -82,7 +82,7 @@ TEST_F(WebhookToForbiddenAddresses, ConnectsNowhere) {
   EXPECT_EQ(server.connections(), 0);
 }
 
-TEST_F(Webhook, ConnectsToNoForbiddenAddressHoweverItIsSpelt) {
+TEST_F(Webhook, ConnectsToNoForbiddenAddressInAnySpelling) {
   ScriptedServer server(always(kOk));
   const std::string port = std::to_string(server.port());
   for (const char* host : {"0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]", "0x0.0", "00000000"}) {
@@ -109,7 +109,7 @@ TEST_F(Webhook, NamesAnAddressThatMayNotBeCalledWhenTheTypeIsWritten) {
   EXPECT_EQ(field_at_fault("http://localhost/"), "");
 }
 
-TEST_F(Webhook, HandsOverWhatIsAcknowledgedLater) {
+TEST_F(Webhook, HandsOverJobsAcknowledgedLater) {
   ScriptedServer server(always(answer("202 Accepted")));
   ClaimedJob job = a_job();
   job.token = 0x1234;
@@ -152,7 +152,7 @@ class WebhookWithShortPause : public Webhook {
   WebhookWithShortPause() : Webhook({"1.2.3", {}, {.failures = 1, .first_pause = 20ms}}) {}
 };
 
-TEST_F(WebhookWithShortPause, TellsItsCapacityAndTriesAgain) {
+TEST_F(WebhookWithShortPause, ReportsItsCapacityAndTriesAgain) {
   std::atomic<bool> is_well{false};
   ScriptedServer server([&](ScriptedServer::Peer& peer) {
     while (peer.read_request() && is_well && peer.write(kOk)) {

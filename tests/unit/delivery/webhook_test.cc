@@ -260,7 +260,7 @@ TEST_F(Webhook, ReplacesAKeptConnectionThatThePeerHasClosed) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST_F(Webhook, ASilentPeerHoldsUpNoOther) {
+TEST_F(Webhook, ASilentPeerDelaysNoOther) {
   ScriptedServer silent([](ScriptedServer::Peer& peer) { peer.wait_for_close(); });
   ScriptedServer lively(always(kOk));
   std::vector<std::future<Outcome>> stuck;
@@ -290,7 +290,7 @@ class WebhookWithTwoConnections : public Webhook {
   WebhookWithTwoConnections() : Webhook({"1.2.3", {.max_connections = 2}}) {}
 };
 
-TEST_F(WebhookWithTwoConnections, QueuesWhatHasNoConnection) {
+TEST_F(WebhookWithTwoConnections, QueuesRequestsWithoutAConnection) {
   ScriptedServer server(always(kOk));
   std::vector<std::future<Outcome>> attempts;
   for (int i = 0; i < 50; ++i) attempts.push_back(begin(url_of(server)));

@@ -23,7 +23,7 @@ class DatabaseEventsTest : public ::testing::Test {
   DatabaseEvents events_{metrics_, reports_, watch_, "main: ", [this] { ++checks_; }};
 };
 
-TEST_F(DatabaseEventsTest, AFailedCallHasTheDatabaseCheckedOnceASecond) {
+TEST_F(DatabaseEventsTest, AFailedCallCausesACheckOnceASecond) {
   clock_.advance(seconds(2));
   events_.failed("claim", kLostConnection);
   EXPECT_EQ(checks_, 1);
@@ -34,7 +34,7 @@ TEST_F(DatabaseEventsTest, AFailedCallHasTheDatabaseCheckedOnceASecond) {
   EXPECT_EQ(checks_, 2);
 }
 
-TEST_F(DatabaseEventsTest, WhatIsNoOutageNeedsNoCheck) {
+TEST_F(DatabaseEventsTest, ErrorsWithoutAnOutageCauseNoCheck) {
   clock_.advance(seconds(2));
   events_.failed("claim", {ErrorCode::conflict, "locked", ""});
   events_.note_failure("housekeeping", kLostConnection);  // which checks by itself

@@ -9,7 +9,7 @@ namespace {
 
 // By this field the node knows at once that the database is away (maintenance/outage_watch.h). The check may fail
 // although the database answers: it opens one more connection.
-TEST(HousekeepingOfNoDatabase, TellsBeforeTheCheckThatNoConnectionCanBeOpened) {
+TEST(HousekeepingWithoutDatabase, ReportsAFailedConnectionBeforeTheCheck) {
   SessionConfig session;
   session.url = "postgresql://nobody@127.0.0.1:1/none";  // nothing listens on this port
   ManualClock clock;

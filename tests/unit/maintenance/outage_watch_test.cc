@@ -24,13 +24,13 @@ class OutageWatchTest : public ::testing::Test {
   OutageWatch watch_{"main (127.0.0.1)", clock_};
 };
 
-TEST_F(OutageWatchTest, BelievesNoDatabaseBeforeItsFirstAnswer) {
+TEST_F(OutageWatchTest, ADatabaseIsDownBeforeItsFirstAnswer) {
   EXPECT_FALSE(watch_.is_answering());
   watch_.answered();
   EXPECT_TRUE(watch_.is_answering());
 }
 
-TEST_F(OutageWatchTest, ADatabaseWithoutConnectionsAnswersNothingFromThatMomentOn) {
+TEST_F(OutageWatchTest, ADatabaseWithoutConnectionsIsDownAtOnce) {
   watch_.answered();
   watch_.failed(kLost);
   EXPECT_TRUE(watch_.is_answering()) << "one connection was lost";
@@ -40,7 +40,7 @@ TEST_F(OutageWatchTest, ADatabaseWithoutConnectionsAnswersNothingFromThatMomentO
   EXPECT_TRUE(watch_.is_answering());
 }
 
-TEST_F(OutageWatchTest, AFrozenDatabaseIsKnownByItsSilence) {
+TEST_F(OutageWatchTest, AFrozenDatabaseIsDetectedByATimeout) {
   watch_.answered();
   clock_.advance(seconds(4));
   EXPECT_TRUE(watch_.is_answering());
@@ -61,14 +61,14 @@ TEST_F(OutageWatchTest, ARefusalIsNoOutage) {
   EXPECT_TRUE(watch_.is_answering());
 }
 
-TEST_F(OutageWatchTest, ADatabaseThatIsAwayFromTheBeginningAnswersLater) {
+TEST_F(OutageWatchTest, ADatabaseDownFromTheStartMayAnswerLater) {
   watch_.failed(kRefusedConnection);
   EXPECT_FALSE(watch_.is_answering());
   watch_.answered();
   EXPECT_TRUE(watch_.is_answering());
 }
 
-TEST_F(OutageWatchTest, WantsOneCheckASecondAndNoneDuringAnOutage) {
+TEST_F(OutageWatchTest, RequestsOneCheckASecondAndNoneDuringAnOutage) {
   watch_.answered();
   clock_.advance(seconds(2));
   EXPECT_TRUE(watch_.wants_check());

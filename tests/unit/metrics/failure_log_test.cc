@@ -15,21 +15,21 @@ class FailureLogTest : public ::testing::Test {
   FailureLog log_;
 };
 
-TEST_F(FailureLogTest, TellsARepeatedFailureOnceAMinuteWithTheNumberOfThoseLeftOut) {
+TEST_F(FailureLogTest, LogsARepeatedFailureOnceAMinuteWithItsCount) {
   EXPECT_EQ(line("scanner", "refused", 0), "scanner: database unavailable: refused");
   for (int second = 1; second < 60; ++second) EXPECT_EQ(line("scanner", "refused", second), "");
   EXPECT_EQ(line("scanner", "refused", 60), "scanner: database unavailable: refused (59 more since the last line)");
   EXPECT_EQ(line("scanner", "refused", 61), "");
 }
 
-TEST_F(FailureLogTest, TellsAnotherFailureAtOnceButOneASecond) {
+TEST_F(FailureLogTest, LogsAnotherFailureAtOnceButOneASecond) {
   EXPECT_NE(line("scanner", "refused", 0), "");
   EXPECT_EQ(line("scanner", "reset", 0), "");
   EXPECT_EQ(line("scanner", "reset", 1), "scanner: database unavailable: reset");
   EXPECT_EQ(line("scanner", "refused", 2), "") << "said two seconds ago";
 }
 
-TEST_F(FailureLogTest, FailuresThatAlternateAreToldOnceAMinuteEach) {
+TEST_F(FailureLogTest, AlternatingFailuresAreLoggedOnceAMinuteEach) {
   int lines = 0;
   for (int second = 0; second < 60; ++second)
     for (const char* message : {"a: refused", "b: refused"}) lines += line("scanner", message, second).empty() ? 0 : 1;

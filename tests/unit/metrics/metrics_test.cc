@@ -61,7 +61,7 @@ TEST_F(MetricsTest, AttemptsNameTwoHundredTypes) {
                 "tocsin_attempt_seconds_count{biz_type=\"other\",outcome=\"done\"} 100");
 }
 
-TEST_F(MetricsTest, OutcomesAreCountedWhoeverMadeTheAttempt) {
+TEST_F(MetricsTest, OutcomesAreCountedForAttemptsOfAnyNode) {
   metrics.ended(1, EventSink::Ending::done, 1ms);
   metrics.ended_elsewhere(1, EventSink::Ending::done, 3);
   metrics.ended_elsewhere(2, EventSink::Ending::retry, 2);

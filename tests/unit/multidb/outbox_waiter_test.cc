@@ -45,7 +45,7 @@ class FakeLookup final : public OutboxLookup {
   Entries& entries_;
 };
 
-class Waiting : public testing::Test {
+class OutboxWaiterTest : public testing::Test {
  protected:
   // Its answer: 'w' the entry waits, '-' no entry, 'n' not asked, '?' unknown; a space: none yet.
   char& ask(std::vector<EntryQuery> queries) {
@@ -80,7 +80,7 @@ class Waiting : public testing::Test {
   std::vector<std::unique_ptr<char>> answers_;
 };
 
-TEST_F(Waiting, EndsAtOnceWithoutAnEntryAndWithOneWhenItIsGone) {
+TEST_F(OutboxWaiterTest, AnswersAtOnceWithoutAnEntryElseWhenItIsGone) {
   entries.keys = {"order-1"};
   const char& free = ask({{0, "order-2"}});
   const char& held = ask({{0, "order-1"}});
@@ -97,7 +97,7 @@ TEST_F(Waiting, EndsAtOnceWithoutAnEntryAndWithOneWhenItIsGone) {
   EXPECT_EQ(held, '-');
 }
 
-TEST_F(Waiting, LooksAndAnnouncesEveryTwentyMillisecondsHoweverManyCome) {
+TEST_F(OutboxWaiterTest, ReadsEveryTwentyMillisecondsForAnyNumberOfRequests) {
   entries.keys = {"order-1"};
   const char& held = ask({{0, "order-1"}});
   waiter.step();
@@ -120,7 +120,7 @@ TEST_F(Waiting, LooksAndAnnouncesEveryTwentyMillisecondsHoweverManyCome) {
   EXPECT_EQ(entries.announced, 2);
 }
 
-TEST_F(Waiting, LastsUntilTheLastEntryOfManyJobsIsGone) {
+TEST_F(OutboxWaiterTest, WaitsForTheLastEntryOfManyJobs) {
   entries.jobs = {4711, 4712};
   const char& both = ask({{4711, ""}, {4712, ""}, {4713, ""}});
   waiter.step();
@@ -132,7 +132,7 @@ TEST_F(Waiting, LastsUntilTheLastEntryOfManyJobsIsGone) {
   EXPECT_EQ(both, '-');
 }
 
-TEST_F(Waiting, EndsAfterTwoSecondsAndAtTheStop) {
+TEST_F(OutboxWaiterTest, EndsAfterTwoSecondsAndAtTheStop) {
   entries.keys = {"order-1"};
   const char& early = ask({{0, "order-1"}});
   waiter.step();
@@ -148,7 +148,7 @@ TEST_F(Waiting, EndsAfterTwoSecondsAndAtTheStop) {
   EXPECT_EQ(late, 'w');
 }
 
-TEST_F(Waiting, AFailedLookIsNoAnswer) {
+TEST_F(OutboxWaiterTest, AFailedReadDoesNotAnswerTheWaiters) {
   entries.keys = {"order-1"};
   const char& held = ask({{0, "order-1"}});
   waiter.step();
@@ -163,7 +163,7 @@ TEST_F(Waiting, AFailedLookIsNoAnswer) {
   EXPECT_EQ(errors.size(), 2U);
 }
 
-TEST_F(Waiting, IsNotForADatabaseThatIsKnownToBeAway) {
+TEST_F(OutboxWaiterTest, DoesNotWaitForAnUnavailableDatabase) {
   entries.keys = {"order-1"};
   const char& held = ask({{0, "order-1"}});
   waiter.step();
@@ -175,7 +175,7 @@ TEST_F(Waiting, IsNotForADatabaseThatIsKnownToBeAway) {
   EXPECT_EQ(entries.looks, 1);
 }
 
-TEST_F(Waiting, IsBoundedAndLooksInParts) {
+TEST_F(OutboxWaiterTest, IsBoundedAndReadsInParts) {
   std::vector<EntryQuery> all(OutboxWaiter::kMostQueries, EntryQuery{1, ""});
   all.front().job_id = 2;
   entries.jobs = {2};

@@ -67,7 +67,7 @@ class OutcomeRouterTest : public testing::Test {
   Watched outcomes{session, clock, others, [this](const Error& error) { failures.push_back(error.message); }};
 };
 
-TEST_F(OutcomeRouterTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
+TEST_F(OutcomeRouterTest, OutcomesAreWrittenToTheirDatabasesTheOwnFirst) {
   const auto done = finish({job(1, 0), job(1, 1), job(2, 0), job(1, 2), job(2, 1)});
   ASSERT_TRUE(done);
   EXPECT_EQ(*done, Replies(5, FinishReply::applied));
@@ -75,12 +75,12 @@ TEST_F(OutcomeRouterTest, AreWrittenWhereTheirJobsLiveTheOwnFirst) {
   EXPECT_EQ(outcomes.asked, wanted);
 }
 
-TEST_F(OutcomeRouterTest, OfAShardThatLivesNowhereKnownAreTriedHere) {
+TEST_F(OutcomeRouterTest, OutcomesOfUnmappedShardsAreTriedInTheOwnDatabase) {
   ASSERT_TRUE(finish({job(1, 7)}));
   EXPECT_EQ(outcomes.asked.at(0).first, 1);
 }
 
-TEST_F(OutcomeRouterTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) {
+TEST_F(OutcomeRouterTest, AFailedDatabaseIsSkippedForTwiceTheTimeItTook) {
   outcomes.away = {0};
   outcomes.on_silence = [&] { clock.advance(std::chrono::seconds(10)); };
   const auto times_asked = [&] {
@@ -104,7 +104,7 @@ TEST_F(OutcomeRouterTest, ADatabaseThatIsAwayIsLeftAloneForTwiceAsLongAsItTook) 
   EXPECT_EQ(*finish(all), Replies(3, FinishReply::applied)) << "and is asked at once from then on";
 }
 
-TEST_F(OutcomeRouterTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
+TEST_F(OutcomeRouterTest, ADatabaseThatRefusesAtOnceIsSkippedBriefly) {
   outcomes.away = {2};
   ASSERT_TRUE(finish({job(1, 2)}));
   ASSERT_TRUE(finish({job(1, 2)}));
@@ -115,7 +115,7 @@ TEST_F(OutcomeRouterTest, OneThatRefusesAtOnceIsLeftAloneForAMoment) {
 }
 
 // One row that a database refuses keeps no other from being written there.
-TEST_F(OutcomeRouterTest, OfADatabaseThatRefusesARowAreSplitUntilItIsAlone) {
+TEST_F(OutcomeRouterTest, ARefusedBatchIsSplitUntilTheRowIsAlone) {
   outcomes.refused = {job(4, 2)};
   std::vector<JobId> all = {job(1, 1)};
   for (int i = 1; i <= 7; ++i) all.push_back(job(i, 2));
@@ -132,13 +132,13 @@ TEST_F(OutcomeRouterTest, OfADatabaseThatRefusesARowAreSplitUntilItIsAlone) {
   EXPECT_EQ(alone.error().code, ErrorCode::invalid);
 }
 
-TEST_F(OutcomeRouterTest, TellOfADatabaseThatIsAway) {
+TEST_F(OutcomeRouterTest, AnUnavailableDatabaseIsReported) {
   outcomes.away = {2};
   ASSERT_TRUE(finish({job(1, 1), job(1, 2)}));
   EXPECT_EQ(failures, std::vector<std::string>{"away"});
 }
 
-TEST_F(OutcomeRouterTest, FailWhereTheirOwnDatabaseIsAway) {
+TEST_F(OutcomeRouterTest, OutcomesFailWhenTheOwnDatabaseIsUnavailable) {
   outcomes.away = {1};
   const auto done = finish({job(1, 0), job(1, 1)});
   ASSERT_FALSE(done);

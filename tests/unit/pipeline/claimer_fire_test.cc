@@ -47,7 +47,7 @@ TEST_F(FireTest, FiresInstantTypesInOneCall) {
   EXPECT_EQ(shared().known.size(), 0U);
 }
 
-TEST_F(FireTest, ForgetsInstantJobsWhateverWentWrong) {
+TEST_F(FireTest, ForgetsInstantJobsAfterAnyFailure) {
   for (const Error& error : {unavailable(), in_doubt()}) {
     push_due({{1, 3, kStart}});
     store.on_fire = [&](auto) { return error; };
@@ -60,7 +60,7 @@ TEST_F(FireTest, ForgetsInstantJobsWhateverWentWrong) {
   EXPECT_FALSE(shared().due.has_backlog({0, 3}));
 }
 
-TEST_F(FireTest, FiresARefusedBatchInPartsUntilTheCulpritIsAlone) {
+TEST_F(FireTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   push_due({{1, 3, kStart}, {2, 3, kStart}, {3, 3, kStart}, {4, 3, kStart}, {5, 3, kStart}, {6, 3, kStart}});
   constexpr JobId kCulprit = 4;
   std::set<JobId> fired;
@@ -117,7 +117,7 @@ TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
 }
 
 // A bisection may last while the lease is lost or outcomes are stuck.
-TEST_F(FireTest, TheRestOfARefusedBatchStartsOnlyWhatMayStillStart) {
+TEST_F(FireTest, TheRestOfARefusedBatchIsCheckedAgain) {
   BizType type = biz_type(3, "noop");
   type.drop_older_than = 10s;
   type.rate_per_s = 1000;
@@ -163,7 +163,7 @@ TEST_F(FireTest, TheRestOfARefusedBatchStartsOnlyWhatMayStillStart) {
 }
 
 // In parts every one of them waits as long, and at last a healthy row is passed over.
-TEST_F(FireTest, AllWhatMeetsTheLockOfATableIsLeftToTheScan) {
+TEST_F(FireTest, ABatchThatMeetsATableLockIsLeftToTheScan) {
   push_due({{1, 3, kStart}, {2, 3, kStart}, {3, 3, kStart}});
   shared().due.push_backlog({{5, 3}, kStart});
   store.on_fire = [](auto) { return locked(); };
@@ -177,7 +177,7 @@ TEST_F(FireTest, AllWhatMeetsTheLockOfATableIsLeftToTheScan) {
   EXPECT_FALSE(shared().due.has_backlog({5, 3}));
 }
 
-TEST_F(FireTest, WhatWasNotFiredCountsForNoRate) {
+TEST_F(FireTest, UnfiredJobsCountForNoRate) {
   BizType type = biz_type(3, "noop");
   type.rate_per_s = 2;
   set_types({type});

@@ -81,7 +81,7 @@ TEST_F(ClaimerTest, ContinuesAtOnceWhileThereIsMoreToForget) {
   EXPECT_EQ(store.calls, 0);
 }
 
-TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
+TEST_F(ClaimerTest, PassesOnClaimedJobsAndCountsLostOnes) {
   push_due({{1, 1, kStart}, {2, 1, kStart - 1s}, {3, 1, kStart}});
   win_all_but({2});
   EXPECT_LE(step(), now);
@@ -95,7 +95,7 @@ TEST_F(ClaimerTest, HandsOnWhatItWonAndForgetsAndCountsWhatItLost) {
 }
 
 // The database's clock runs slower than the estimate, or was set back by some milliseconds.
-TEST_F(ClaimerTest, AClaimThatMayBeTooEarlyGoesBackOnTheWheel) {
+TEST_F(ClaimerTest, AClaimThatMayBeTooEarlyReturnsToTheWheel) {
   push_due({{1, 1, kStart}, {2, 3, kStart}});
   store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
   store.on_fire = [](auto) { return std::vector<Fired>{}; };
@@ -109,7 +109,7 @@ TEST_F(ClaimerTest, AClaimThatMayBeTooEarlyGoesBackOnTheWheel) {
   EXPECT_EQ(events[Counter::claims_lost], 0);
 }
 
-TEST_F(ClaimerTest, WhatIsLostAgainAndAgainIsLeftToTheScan) {
+TEST_F(ClaimerTest, JobsLostRepeatedlyAreLeftToTheScan) {
   Candidate job{1, 1, kStart};
   store.on_claim = [](auto, auto, auto&) { return std::vector<ClaimedJob>{}; };
   int claims = 0;
@@ -156,7 +156,7 @@ TEST_F(ClaimerTest, AClockSetBackDelaysAJobByAsMuchAgainAndTwoMilliseconds) {
   }
 }
 
-TEST_F(ClaimerTest, AClockSetForwardIsKnownWithTheFirstJobThatIsClaimed) {
+TEST_F(ClaimerTest, TheFirstClaimDetectsAClockSetForward) {
   win_all_but({});
   store.on_fire = [this](auto jobs) { return std::vector<Fired>{{jobs[0], 3, kStart, db_now()}}; };
   for (const TypeId type : {1, 3}) {
@@ -171,7 +171,7 @@ TEST_F(ClaimerTest, AClockSetForwardIsKnownWithTheFirstJobThatIsClaimed) {
   }
 }
 
-TEST_F(ClaimerTest, TellsNoLatenessOfWhatHasNotStartedYet) {
+TEST_F(ClaimerTest, ReportsNoLatenessBeforeTheStart) {
   push_due({{1, 1, kStart}});
   win_all_but({});
   step();
@@ -200,7 +200,7 @@ TEST_F(ClaimerTest, SendsTheTimeToRunOfEachTypeAndTrustsItFromBeforeTheRequest) 
   EXPECT_EQ(jobs[1].lease_deadline, sent + 60s - config.lease_margin);
 }
 
-TEST_F(ClaimerTest, TrustsTheLeaseItAskedForAlsoWhenTheTypeHasChangedSince) {
+TEST_F(ClaimerTest, TrustsTheRequestedLeaseAfterAChangeOfTheType) {
   BizType before = biz_type(1), after = biz_type(1);
   before.ttr = 5s;
   after.ttr = 1h;
@@ -215,7 +215,7 @@ TEST_F(ClaimerTest, TrustsTheLeaseItAskedForAlsoWhenTheTypeHasChangedSince) {
   EXPECT_EQ(won().at(0).lease_deadline, sent + 5s - config.lease_margin);
 }
 
-TEST_F(ClaimerTest, WaitsForTheDiskUnlessTheHandlerFindsItsClaimAgain) {
+TEST_F(ClaimerTest, WaitsForTheDiskUnlessTheHandlerChecksTheClaim) {
   set_types({biz_type(1), biz_type(2, "sql")});
   std::vector<bool> waits;
   store.on_claim = [&](auto jobs, auto, const ClaimTicket& ticket) {
@@ -296,7 +296,7 @@ TEST_F(ClaimerTest, ForgetsItsCandidatesWhenTheStoreIsUnavailable) {
   EXPECT_EQ(events.failures(), 1);
 }
 
-TEST_F(ClaimerTest, AsksWhatItWonWhenTheAnswerWasLost) {
+TEST_F(ClaimerTest, ReadsItsClaimsAfterALostReply) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   std::int64_t seed = 0;
   store.on_claim = [&](auto, auto, const ClaimTicket& ticket) {
@@ -381,7 +381,7 @@ TEST_F(ClaimerTest, LeavesTheBacklogToTheScannerWhenItsClaimFails) {
   EXPECT_EQ(ended, (std::vector<Lane>{{4, 1}, {4, 3}})) << "it reads them at once";
 }
 
-TEST_F(ClaimerTest, AsksWhatItWonOfABacklogByItsLane) {
+TEST_F(ClaimerTest, ReadsItsBacklogClaimsByLane) {
   shared().due.push_backlog({{4, 1}, kStart});
   store.on_claim_due = [](auto, auto, auto, auto, auto&) { return in_doubt(); };
   step();

@@ -40,7 +40,7 @@ class EngineWakes : public testing::Test {
   const std::vector<int> none = std::vector<int>(7, 0), all = std::vector<int>(7, 1);
 };
 
-TEST_F(EngineWakes, TrustWakesWhoWasCutOff) {
+TEST_F(EngineWakes, ARenewedLeaseWakesStoppedStages) {
   engine.trust_until(MonoTime(1s));
   EXPECT_EQ(take_wakes(), none);
   EXPECT_EQ(engine.stages()[kClaimer]->step(MonoTime(2s)), kWhenWoken);
@@ -50,7 +50,7 @@ TEST_F(EngineWakes, TrustWakesWhoWasCutOff) {
   EXPECT_EQ(take_wakes(), none);
 }
 
-TEST_F(EngineWakes, WithJobsInMemoryStagesLookAgainNowAndThen) {
+TEST_F(EngineWakes, WithJobsInMemoryEveryExtensionWakesAllStages) {
   ASSERT_TRUE(engine.hint({make_job_id(1, 0), 1, kStart}));
   take_wakes();
   engine.trust_until(MonoTime(1s));
@@ -117,7 +117,7 @@ TEST_F(EngineWakes, AClockSetForwardWakesTheTimekeeper) {
   EXPECT_EQ(engine.shared().due.size(), 1U) << "the second one";
 }
 
-TEST_F(EngineWakes, TheScanComesAtOnceWhenANodeComesOrNotificationsStop) {
+TEST_F(EngineWakes, AJoiningNodeOrLostNotificationsStartAScan) {
   engine.set_sole_member(true);
   engine.set_listening(true);
   EXPECT_EQ(take_wakes(), none);

@@ -4,7 +4,7 @@
 namespace tocsin {
 namespace {
 
-TEST_F(FinisherTest, WhatDidNotStartKeepsItsTimeAndIsHintedAtOnce) {
+TEST_F(FinisherTest, ReleasedJobsKeepTheirTimeAndAreHintedAtOnce) {
   know_time();
   now += 40ms;
   ClaimedJob job = claimed(make_job_id(1, 0), 1), foreign = claimed(make_job_id(2, 9), 1);
@@ -26,7 +26,7 @@ TEST_F(FinisherTest, WhatDidNotStartKeepsItsTimeAndIsHintedAtOnce) {
   EXPECT_EQ(returned[0].due, *job.fire_at_before);
 }
 
-TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
+TEST_F(FinisherTest, TheLaneOfAReleasedJobThatMemoryRefusesIsBacklog) {
   know_time();
   for (JobId id = 1'000'000'000; shared().known.available(1) > 0; ++id) shared().known.add(id, 1);
   ClaimedJob job = claimed(make_job_id(1, 0), 1);
@@ -39,7 +39,7 @@ TEST_F(FinisherTest, TheLaneOfAGivenBackJobThatMemoryRefusesBecomesBacklog) {
 }
 
 // Another node may own the shard by now, and its scans may have passed the old time.
-TEST_F(FinisherTest, WhatDidNotStartIsDueNowAfterTheLeaseIsLost) {
+TEST_F(FinisherTest, ReleasedJobsAreDueNowAfterTheLeaseIsLost) {
   const JobId released = give_old_release();
   shared().membership.trust_until(now);
   step();
@@ -50,7 +50,7 @@ TEST_F(FinisherTest, WhatDidNotStartIsDueNowAfterTheLeaseIsLost) {
 }
 
 // A node that is not the owner reads lanes of a pull type, too, for its own consumers.
-TEST_F(FinisherTest, WhatAConsumerDidNotGetIsDueNow) {
+TEST_F(FinisherTest, JobsNotDeliveredToAConsumerAreDueNow) {
   set_types({biz_type(1, "pull")});
   give_old_release();
   step();
@@ -87,7 +87,7 @@ TEST_F(FinisherTest, AReleaseThatWaitsLosesItsOldTimeWithShardOrLease) {
 }
 
 // Whether the lease ended before the write or after it, the next owner and this node's scans find the job.
-TEST_F(FinisherTest, AReleaseWhoseLeaseIsLostWhileItIsWrittenIsToldToBoth) {
+TEST_F(FinisherTest, AReleaseDuringALostLeaseIsHintedToBothOwners) {
   give_old_release();
   step();
   ASSERT_EQ(sent.at(0).delay, -3s);
@@ -99,7 +99,7 @@ TEST_F(FinisherTest, AReleaseWhoseLeaseIsLostWhileItIsWrittenIsToldToBoth) {
 }
 
 // A damaged page, a trigger or a right: it may be mended, and until then it stops neither others nor claims.
-TEST_F(FinisherTest, AnOutcomeThatTheServerCannotWriteIsSetAsideAndNeverDropped) {
+TEST_F(FinisherTest, AnUnwritableOutcomeIsSetAsideAndNeverDropped) {
   constexpr JobId kCulprit = 3;
   for (JobId id = 1; id <= 5; ++id) {
     ClaimedJob job = claimed(id, 1);

@@ -10,7 +10,7 @@ TEST_F(FinisherTest, HasNothingToDoWithoutOutcomes) {
   EXPECT_EQ(store.calls, 0);
 }
 
-TEST_F(FinisherTest, OnlyCountsWhatTheHandlerWroteItself) {
+TEST_F(FinisherTest, OnlyCountsOutcomesThatTheHandlerWrote) {
   for (Outcome outcome : {Outcome::done(), Outcome::retry("busy"), Outcome::dead("gone")}) {
     outcome.is_written = true;
     give(claimed(1, 1), outcome);
@@ -42,7 +42,7 @@ TEST_F(FinisherTest, HintsAtRetriesThatAreDueSoonInShardsOfItsOwn) {
 }
 
 // A node that ends releases what it has claimed when its shards are another's already, who may have read the lane.
-TEST_F(FinisherTest, TellsTheOwnerOfWhatIsDueAgainInAShardOfAnotherNode) {
+TEST_F(FinisherTest, HintsRetriesToTheOwnerOfTheirShard) {
   know_time();
   shared().membership.begin_drain();
   give(claimed(make_job_id(1, 9), 1), Outcome::done(), true);
@@ -82,7 +82,7 @@ TEST_F(FinisherTest, WritesEveryKindOfOutcomeUnderItsToken) {
   EXPECT_EQ(running(), 0U);
 }
 
-TEST_F(FinisherTest, TellsLatenessOfFirstStartsOnly) {
+TEST_F(FinisherTest, ReportsLatenessOfFirstStartsOnly) {
   give(claimed(1, 1, 1), Outcome::done());
   give(claimed(2, 1, 2), Outcome::done());
   give(claimed(3, 1, 1), Outcome::done(), true);
@@ -92,7 +92,7 @@ TEST_F(FinisherTest, TellsLatenessOfFirstStartsOnly) {
   EXPECT_EQ(events.lateness(), (std::vector<Duration>{7ms, 7ms})) << "of 1 and 5: the others never started";
 }
 
-TEST_F(FinisherTest, WhatDidNotStartTakesNoTokenOfARate) {
+TEST_F(FinisherTest, ReleasedJobsTakeNoRateToken) {
   BizType paced = biz_type(1);
   paced.rate_per_s = 2;
   set_types({paced});
@@ -119,7 +119,7 @@ TEST_F(FinisherTest, AReceiversRetryAfterIsALowerBoundOfTheBackoff) {
   EXPECT_EQ(sent[2].delay, 8s);
 }
 
-TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
+TEST_F(FinisherTest, WritesNothingForHandedOverJobs) {
   give(claimed(1, 1), Outcome::handed_over());
   EXPECT_EQ(step(), now) << "there may be more";
   EXPECT_EQ(store.calls, 0) << "the claim goes on as the lease";
@@ -128,14 +128,14 @@ TEST_F(FinisherTest, WritesNothingOfWhatWasHandedOver) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
-TEST_F(FinisherTest, GivesBackWhatItsHandlerHadNoRoomFor) {
+TEST_F(FinisherTest, ReleasesJobsBeyondTheHandlersCapacity) {
   give(claimed(1, 1, 16), Outcome::not_started(2s));
   step();
   ASSERT_EQ(sent.at(0).kind, FinishRequest::Kind::release_claim);
   EXPECT_EQ(sent.at(0).delay, 2s);
 }
 
-TEST_F(FinisherTest, KeepsTheWishOfAHandlerWithinWhatADatabaseCanStore) {
+TEST_F(FinisherTest, KeepsRetryDelaysWithinStorableTimes) {
   give(claimed(1, 1), Outcome::retry("never", Duration::max()));
   give(claimed(2, 1), Outcome::retry("yesterday", -5s));
   step();
@@ -186,7 +186,7 @@ TEST_F(FinisherTest, CountsResultsOfLostClaimsAsNothingElse) {
   EXPECT_EQ(running(), 0U);
 }
 
-TEST_F(FinisherTest, AsksAgainForRowsThatSomebodyHoldsLocked) {
+TEST_F(FinisherTest, RetriesLockedRows) {
   store.on_finish = [this](std::span<const FinishRequest> requests) {
     sent.assign(requests.begin(), requests.end());
     std::vector<FinishReply> replies;
@@ -210,7 +210,7 @@ TEST_F(FinisherTest, AsksAgainForRowsThatSomebodyHoldsLocked) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
-TEST_F(FinisherTest, LockedRowsHoldUpNobodyElse) {
+TEST_F(FinisherTest, LockedRowsDelayNoOtherOutcome) {
   const auto batch = static_cast<JobId>(config.finish_batch);
   store.on_finish = [&](std::span<const FinishRequest> requests) {
     std::vector<FinishReply> replies;
@@ -225,7 +225,7 @@ TEST_F(FinisherTest, LockedRowsHoldUpNobodyElse) {
   EXPECT_EQ(running(), config.finish_batch);
 }
 
-TEST_F(FinisherTest, KeepsEverythingWhileTheStoreIsAwayAndWritesItThen) {
+TEST_F(FinisherTest, KeepsOutcomesWhileTheStoreIsUnavailable) {
   for (const Error& error : {unavailable(), in_doubt()}) {
     store.on_finish = [&](auto) { return error; };
     for (JobId id = 1; id <= 5; ++id) give(claimed(id, 1), Outcome::done());
@@ -272,7 +272,7 @@ TEST_F(FinisherTest, GivesASlowDatabaseTwiceTheTimeWithEachTry) {
   EXPECT_EQ(store.time_limit, 10s);
 }
 
-TEST_F(FinisherTest, TellsWhenOutcomesAreStuck) {
+TEST_F(FinisherTest, ReportsWhenOutcomesAreStuck) {
   give(claimed(1, 1), Outcome::done());
   store.on_finish = [&](auto) -> Result<std::vector<FinishReply>> {
     EXPECT_FALSE(shared().has_stuck_outcomes(now + 10s));
@@ -290,7 +290,7 @@ TEST_F(FinisherTest, TellsWhenOutcomesAreStuck) {
 }
 
 // What two jobs of a batch cannot both have, the store refuses for the whole batch.
-TEST_F(FinisherTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
+TEST_F(FinisherTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   for (JobId id = 1; id <= 20; ++id) give(claimed(id, 1), Outcome::done());
   constexpr JobId kCulprit = 13;
   std::vector<JobId> written;
@@ -331,7 +331,7 @@ TEST_F(FinisherTest, GivesUpARefusedOutcomeWhenItsLeaseIsOver) {
   EXPECT_LT(steps, 20) << "not in a hurry";
 }
 
-TEST_F(FinisherTest, KeepsWhatSomebodyElseIsInTheWayOfForAsLongAsItTakes) {
+TEST_F(FinisherTest, KeepsOutcomesInConflictEvenAfterTheirLease) {
   ClaimedJob job = claimed(1, 1);
   job.lease_deadline = now + 1s;
   give(job, Outcome::done());
@@ -345,7 +345,7 @@ TEST_F(FinisherTest, KeepsWhatSomebodyElseIsInTheWayOfForAsLongAsItTakes) {
   EXPECT_EQ(running(), 0U);
 }
 
-TEST_F(FinisherTest, WaitsForTheLockOfATableWithAllItHas) {
+TEST_F(FinisherTest, RetriesTheWholeBatchWhileATableIsLocked) {
   for (JobId id = 1; id <= 8; ++id) give(claimed(id, 1), Outcome::done());
   store.on_finish = [](auto requests) -> Result<std::vector<FinishReply>> {
     EXPECT_EQ(requests.size(), 8U);
@@ -368,7 +368,7 @@ class LeaseReaperTest : public StageFixture {
   std::unique_ptr<LeaseReaper> reaper_ = std::make_unique<LeaseReaper>(shared(), store);
 };
 
-TEST_F(LeaseReaperTest, BuriesABatchAndCountsWhatWasStillThere) {
+TEST_F(LeaseReaperTest, MarksABatchDeadAndCountsTheRowsFound) {
   give({1, 2, 3});
   store.on_bury = [](std::span<const JobId> jobs) {
     EXPECT_EQ(jobs.size(), 3U);
@@ -379,7 +379,7 @@ TEST_F(LeaseReaperTest, BuriesABatchAndCountsWhatWasStillThere) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
-TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
+TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   give({1, 2, 3, 4, 5, 6, 7});
   int marked_dead = 0;
   store.on_bury = [&](std::span<const JobId> jobs) -> Result<int> {
@@ -393,7 +393,7 @@ TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheCulpritIsAlone) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
-TEST_F(LeaseReaperTest, LeavesThemToTheNextScanWhenTheStoreIsUnavailable) {
+TEST_F(LeaseReaperTest, LeavesJobsToTheNextScanWhenTheStoreIsUnavailable) {
   give({1});
   store.on_bury = [](auto) { return unavailable(); };
   EXPECT_EQ(step(), now + config.retry_pause);
@@ -408,7 +408,7 @@ TEST_F(LeaseReaperTest, RestsWhileTheNodeDrains) {
   EXPECT_EQ(store.calls, 0);
 }
 
-TEST_F(FinisherTest, WhatWasHandedOverKeepsThePermitOfALimitedType) {
+TEST_F(FinisherTest, HandedOverJobsKeepThePermitOfALimitedType) {
   BizType type = biz_type(1);
   type.max_running = 5;
   set_types({type});

@@ -38,7 +38,7 @@ TEST(LaneCursor, ASweepReadsFromTheFloorAndAnAuditFromTheBeginning) {
   EXPECT_EQ(cursor.low(), WallTime::min());
 }
 
-TEST(LaneCursor, AnAuditCountsWhatLiesBeforeTheFloorOnce) {
+TEST(LaneCursor, AnAuditCountsRowsBeforeTheFloorOnce) {
   LaneCursor cursor(kBegin);
   cursor.read_overdue(WallTime::min(), kBegin, {}, kBegin - 5s, kBegin - 20s);
   cursor.begin_audit();
@@ -49,7 +49,7 @@ TEST(LaneCursor, AnAuditCountsWhatLiesBeforeTheFloorOnce) {
 }
 
 // Rows that are too late to run are read apart, from the beginning of time, before the others.
-TEST(LaneCursor, AnAuditOfSeveralReadsCountsWhatLiesBeforeTheFloorOnce) {
+TEST(LaneCursor, AnAuditOfSeveralReadsCountsRowsBeforeTheFloorOnce) {
   LaneCursor cursor(kBegin);
   cursor.read_overdue(WallTime::min(), kBegin, {}, kBegin - 5s, kBegin - 20s);
   cursor.begin_audit();
@@ -60,7 +60,7 @@ TEST(LaneCursor, AnAuditOfSeveralReadsCountsWhatLiesBeforeTheFloorOnce) {
   EXPECT_EQ(cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s), 0);
 }
 
-TEST(LaneCursor, ARowThatComesBackMovesTheFloorBackAndIsNoFindingOfAnAudit) {
+TEST(LaneCursor, AReleasedRowMovesTheFloorBackAndNoAuditCountsIt) {
   LaneCursor cursor(kBegin);
   const auto read = [&](const LaneCursor::Rows& rows) {
     return cursor.read_overdue(cursor.low(), kBegin, rows, kBegin - 5s, kBegin - 20s);

@@ -24,7 +24,7 @@ TEST(LaneLife, EndsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {
   EXPECT_TRUE(life.may_be_forgotten(kFoundAt + 5s, kFoundAt + Duration(1)));
 }
 
-TEST(LaneLife, LastsWhileATurnDoesNotReadTheWholeLane) {
+TEST(LaneLife, LastsWhileAReadCoversOnlyPartOfTheLane) {
   LaneLife life(kFoundAt);
   life.begin_turn(/*reads_all=*/false);
   life.note_read(kFoundAt, {});

@@ -77,7 +77,7 @@ TEST_F(LanesTest, JobsThatMayNotStartYetLeaveTheMemoryToOthers) {
   EXPECT_TRUE(pop().empty());
 }
 
-TEST_F(LanesTest, JobsWhoseHandlerTakesNoneLeaveTheMemoryToOthers) {
+TEST_F(LanesTest, JobsOfAFullHandlerLeaveTheMemoryToOthers) {
   BizType dead = biz_type(1);
   const auto pool = pool_of(0);
   dead.pool = pool;
@@ -98,7 +98,7 @@ TEST_F(LanesTest, JobsOfOtherTypesStayInMemoryHoweverManyTheyAre) {
   EXPECT_TRUE(pop(10).dropped.empty());
 }
 
-TEST_F(LanesTest, APacedTypeSaysWhenToLookAgain) {
+TEST_F(LanesTest, APacedTypeReturnsItsNextWakeUp) {
   BizType paced = biz_type(1);
   paced.rate_per_s = 10;
   set_types({paced});
@@ -110,10 +110,10 @@ TEST_F(LanesTest, APacedTypeSaysWhenToLookAgain) {
   EXPECT_EQ(pop().jobs.size(), 3U);
 }
 
-TEST_F(LanesTest, WhatIsTooLateInMemoryIsForgottenNotClaimed) {
-  BizType perishable = biz_type(1);
-  perishable.drop_older_than = 10s;
-  set_types({perishable});
+TEST_F(LanesTest, JobsTooLateInMemoryAreForgottenNotClaimed) {
+  BizType limited = biz_type(1);
+  limited.drop_older_than = 10s;
+  set_types({limited});
   shared().due.push(jobs(1, 3, kStart - 11s));
   shared().due.push(jobs(1, 2, kStart - 9s));
   const DueBatch batch = pop();
@@ -123,10 +123,10 @@ TEST_F(LanesTest, WhatIsTooLateInMemoryIsForgottenNotClaimed) {
   EXPECT_EQ(shared().due.size(), 0U);
 }
 
-TEST_F(LanesTest, ABacklogOfAPerishableTypeBeginsWhereItIsNotTooLate) {
-  BizType perishable = biz_type(1);
-  perishable.drop_older_than = 10s;
-  set_types({perishable});
+TEST_F(LanesTest, ABacklogStartsAtTheLatenessLimitOfItsType) {
+  BizType limited = biz_type(1);
+  limited.drop_older_than = 10s;
+  set_types({limited});
   shared().due.push_backlog({{0, 1}, WallTime::min()});
   const DueBatch batch = pop();
   ASSERT_TRUE(batch.backlog);
@@ -159,7 +159,7 @@ TEST_F(LanesTest, LateJobsGoToTheCatchUpLaneAndFreshOnesPassThem) {
   EXPECT_LE(late.backlog->span.to, kStart - config.lookahead) << "it takes no fresh ones along";
 }
 
-TEST_F(LanesTest, WhatIsTooLateGoesToTheReaperAndHidesNothing) {
+TEST_F(LanesTest, JobsTooLateGoToTheReaperAndHideNoOthers) {
   BizType type = biz_type(1);
   type.drop_older_than = 60s;
   set_types({type});
@@ -174,7 +174,7 @@ TEST_F(LanesTest, WhatIsTooLateGoesToTheReaperAndHidesNothing) {
   EXPECT_EQ(lanes[0].before, kStart - 60s);
 }
 
-TEST_F(LanesTest, TypesWithoutSuchWishesAreAskedForAsEver) {
+TEST_F(LanesTest, TypesWithoutLatenessSettingsAreReadAsUsual) {
   set_types({biz_type(1)});
   scan_table(jobs(1, 1, kStart + 1s));
   EXPECT_EQ(asked.size(), 2U) << "the window and what is overdue";

@@ -15,7 +15,7 @@ TEST(MembershipState, ALeaseHasNoEndUntilOneIsSet) {
   EXPECT_TRUE(state.is_lease_lost(MonoTime(2s)));
 }
 
-TEST(MembershipState, AnExtensionTellsOnceThatAStageHasStopped) {
+TEST(MembershipState, AnExtensionReportsOnceThatAStageHasStopped) {
   MembershipState state(true);
   EXPECT_FALSE(state.trust_until(MonoTime(2s)));
   EXPECT_FALSE(state.stops_until_woken(MonoTime(1s)));
@@ -25,14 +25,14 @@ TEST(MembershipState, AnExtensionTellsOnceThatAStageHasStopped) {
   EXPECT_FALSE(state.trust_until(MonoTime(5s)));
 }
 
-TEST(MembershipState, AStageThatOnlyAsksIsNotWoken) {
+TEST(MembershipState, AStageThatOnlyReadsTheLeaseIsNotWoken) {
   MembershipState state(true);
   state.trust_until(MonoTime(2s));
   EXPECT_TRUE(state.is_lease_lost(MonoTime(3s)));
   EXPECT_FALSE(state.trust_until(MonoTime(4s)));
 }
 
-TEST(MembershipState, AnEngineThatGoesOnHasLostTheLeaseAllTheSame) {
+TEST(MembershipState, AnEngineThatNeverStopsStillReportsTheLostLease) {
   MembershipState state(false);
   state.trust_until(MonoTime(2s));
   EXPECT_FALSE(state.is_stopped(MonoTime(3s)));
@@ -41,14 +41,14 @@ TEST(MembershipState, AnEngineThatGoesOnHasLostTheLeaseAllTheSame) {
   EXPECT_FALSE(state.trust_until(MonoTime(4s))) << "no stage has stopped";
 }
 
-TEST(MembershipState, ANewMemberIsNeitherAloneNorListening) {
+TEST(MembershipState, ANewMemberIsNeitherSoleNorListening) {
   MembershipState state(true);
   EXPECT_FALSE(state.is_sole_member());
   EXPECT_FALSE(state.is_listening());
   EXPECT_FALSE(state.is_draining());
 }
 
-TEST(MembershipState, ASettingTellsWhatItWasBefore) {
+TEST(MembershipState, ASetterReturnsThePreviousValue) {
   MembershipState state(true);
   EXPECT_FALSE(state.set_sole_member(true));
   EXPECT_TRUE(state.set_sole_member(false));

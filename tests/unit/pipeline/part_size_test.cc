@@ -21,7 +21,7 @@ TEST(PartSize, HalvesUntilOneRowIsAlone) {
   EXPECT_EQ(size.most(), 1U) << "never none";
 }
 
-TEST(PartSize, IsHalfOfWhatWasRefusedAndNotOfWhatWasAllowed) {
+TEST(PartSize, IsHalfOfTheRefusedSizeNotOfTheAllowedOne) {
   PartSize size;
   size.note_refused(500);
   size.note_refused(8);

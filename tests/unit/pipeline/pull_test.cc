@@ -57,7 +57,7 @@ class Pull : public StageFixture {
   std::optional<Claimer> claimer_;
 };
 
-TEST_F(Pull, NothingIsClaimedThatNobodyAsksFor) {
+TEST_F(Pull, NothingIsClaimedWithoutAPoll) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   shared().due.push_backlog({{0, 1}, kStart});
   EXPECT_EQ(step(), kWhenWoken);
@@ -81,7 +81,7 @@ TEST_F(Pull, DueJobsGoToTheirConsumersAndTheNodeForgetsThem) {
   EXPECT_EQ(shared().claimed.size(), 0U);
 }
 
-TEST_F(Pull, NoMoreIsClaimedThanIsAskedFor) {
+TEST_F(Pull, NoMoreIsClaimedThanPollsRequest) {
   push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
   ask(7, 1, 2);
   win_all_but({});
@@ -94,7 +94,7 @@ TEST_F(Pull, NoMoreIsClaimedThanIsAskedFor) {
   EXPECT_EQ(answers[8], (std::vector<JobId>{3}));
 }
 
-TEST_F(Pull, AConsumerForWhomNothingWasWonWaitsOnAtTheHead) {
+TEST_F(Pull, APollWithoutAClaimedJobStaysAtTheHeadOfTheQueue) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   ask(7, 1, 1);
   ask(8, 1, 1);
@@ -110,7 +110,7 @@ TEST_F(Pull, AConsumerForWhomNothingWasWonWaitsOnAtTheHead) {
   EXPECT_FALSE(answers.contains(9));
 }
 
-TEST_F(Pull, WhatWasWonForSomebodyWhoIsGoneGoesBack) {
+TEST_F(Pull, JobsClaimedForADisconnectedConsumerAreReleased) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   ask(7, 1, 1);
   ask(8, 1, 1);
@@ -126,7 +126,7 @@ TEST_F(Pull, WhatWasWonForSomebodyWhoIsGoneGoesBack) {
   EXPECT_EQ(released(), 1U);
 }
 
-TEST_F(Pull, WhatWasWonTooLateGoesBackAndItsConsumerWaitsOn) {
+TEST_F(Pull, JobsClaimedTooLateAreReleasedAndThePollWaits) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   ask(7, 1, 1, 10s, /*ttr=*/2s);
   ask(8, 1, 1, 10s, /*ttr=*/60s);
@@ -142,7 +142,7 @@ TEST_F(Pull, WhatWasWonTooLateGoesBackAndItsConsumerWaitsOn) {
   EXPECT_EQ(released(), 1U);
 }
 
-TEST_F(Pull, AFailedClaimLetsItsConsumersWaitOn) {
+TEST_F(Pull, AFailedClaimKeepsItsPollsWaiting) {
   push_due({{1, 1, kStart}});
   ask(7, 1, 5);
   store.on_claim = [](auto, auto, auto&) { return unavailable(); };
@@ -152,7 +152,7 @@ TEST_F(Pull, AFailedClaimLetsItsConsumersWaitOn) {
   EXPECT_TRUE(empty_answers.empty());
 }
 
-TEST_F(Pull, AClaimInDoubtHoldsNoConsumerAndItsJobsGoBack) {
+TEST_F(Pull, AClaimInDoubtDelaysNoPollAndItsJobsAreReleased) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   ask(7, 1, 5);
   store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
@@ -166,7 +166,7 @@ TEST_F(Pull, AClaimInDoubtHoldsNoConsumerAndItsJobsGoBack) {
   EXPECT_EQ(released(), 1U);
 }
 
-TEST_F(Pull, ABacklogIsClaimedForOneLengthOfLeaseAndAsFarAsAsked) {
+TEST_F(Pull, ABacklogClaimServesPollsOfOneLeaseLength) {
   shared().due.push_backlog({{0, 1}, kStart});
   ask(7, 1, 2, 10s, 5s);
   ask(8, 1, 1, 10s, 5s);
@@ -191,7 +191,7 @@ TEST_F(Pull, ABacklogIsClaimedForOneLengthOfLeaseAndAsFarAsAsked) {
   EXPECT_EQ(running(), 0U);
 }
 
-TEST_F(Pull, UnaskedJobsBeyondTheirShareLeaveMemoryForTheBacklog) {
+TEST_F(Pull, JobsWithoutPollsBeyondTheirShareBecomeBacklog) {
   std::vector<Candidate> jobs;
   for (JobId id = 1; id <= 40; ++id) jobs.push_back({id, 1, kStart});
   push_due(jobs);
@@ -207,7 +207,7 @@ TEST_F(Pull, UnaskedJobsBeyondTheirShareLeaveMemoryForTheBacklog) {
   EXPECT_TRUE(shared().due.has_backlog({12, 1}));
 }
 
-TEST_F(Pull, JobsThatNobodyHasAskedForALongTimeLeaveMemory) {
+TEST_F(Pull, JobsWithoutPollsForALongTimeLeaveMemory) {
   push_due({{1, 1, kStart}});
   step();
   EXPECT_EQ(shared().due.size(), 1U);
@@ -250,7 +250,7 @@ TEST_F(Pull, APausedTypeIsNotClaimedAndItsConsumersWait) {
   EXPECT_EQ(shared().polls->demand(1), 1U);
 }
 
-TEST_F(Pull, WhoDoesNotWaitGetsWhatIsDueOrAnEmptyAnswer) {
+TEST_F(Pull, ANonBlockingPollGetsDueJobsOrAnEmptyAnswer) {
   push_due({{1, 1, kStart}});
   ask(7, 1, 5, 0s);
   ask(8, 1, 5, 0s);
@@ -279,7 +279,7 @@ TEST_F(Pull, JobsOfManyLanesAnswerOneConsumerTogether) {
   EXPECT_TRUE(shared().due.has_backlog({3, 1}));
 }
 
-TEST_F(Pull, WhatWasGatheredIsHandedOutWhenTheNextLaneFails) {
+TEST_F(Pull, ClaimedJobsAreDeliveredWhenTheNextLaneFails) {
   for (const Error& error : {unavailable(), in_doubt()}) {
     answers.clear();
     for (Shard shard = 0; shard < 2; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
@@ -310,7 +310,7 @@ class AsyncPull : public Pull {
 };
 
 // After a slow claim the next one waits for the disk.
-TEST_F(AsyncPull, AFailedClaimAfterOneThatWasGatheredDoesNotCountAsSlow) {
+TEST_F(AsyncPull, AFailedClaimAfterAnotherLaneDoesNotCountAsSlow) {
   for (Shard shard = 0; shard < 2; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
   ask(7, 1, 5);
   store.on_claim_due = [&, n = 0](auto, auto, auto, auto, auto&) mutable -> Result<std::vector<ClaimedJob>> {
@@ -333,7 +333,7 @@ TEST_F(AsyncPull, AFailedClaimAfterOneThatWasGatheredDoesNotCountAsSlow) {
   EXPECT_EQ(waits, false);
 }
 
-TEST_F(Pull, AConsumerDoesNotWaitLongForMoreThanItHas) {
+TEST_F(Pull, APollWithSomeJobsIsAnsweredAfterAShortTime) {
   for (Shard shard = 0; shard < 20; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
   ask(7, 1, 100);
   store.on_claim_due = [this](Lane lane, auto, auto, auto, auto&) {

@@ -40,7 +40,7 @@ TEST(KnownJobs, LeavesAHintBeyondTheHorizonToTheScanWhenHalfOfTheShareIsUsed) {
   EXPECT_FALSE(known.take_refused()) << "memory had capacity";
 }
 
-TEST(KnownJobs, TellsOfTheFirstHintThatIsRefusedAtFullLookahead) {
+TEST(KnownJobs, ReportsTheFirstHintRefusedAtFullLookahead) {
   using enum KnownJobs::Hint;
   KnownJobs known(8);
   JobId id = 0;
@@ -55,7 +55,7 @@ TEST(KnownJobs, TellsOfTheFirstHintThatIsRefusedAtFullLookahead) {
   EXPECT_TRUE(known.take_refused());
 }
 
-TEST(KnownJobs, TellsWhenAJobItHoldsIsDueEarlierThanItKnew) {
+TEST(KnownJobs, ReportsAnEarlierTimeOfAKnownJob) {
   KnownJobs known(10);
   const WallTime later(std::chrono::seconds(20)), earlier(std::chrono::seconds(10));
   EXPECT_EQ(known.add(1, 5, later), KnownJobs::Added::yes);
@@ -77,7 +77,7 @@ TEST(KnownJobs, OneTypeGetsThreeQuartersAtMost) {
   EXPECT_EQ(known.size(), 8U);
 }
 
-TEST(KnownJobs, FortyFloodsLeaveRoomForAnotherType) {
+TEST(KnownJobs, FortyHotTypesLeaveCapacityForAnotherType) {
   KnownJobs known(100'000);
   JobId id = 0;
   for (TypeId type = 1; type <= 40; ++type)
@@ -88,7 +88,7 @@ TEST(KnownJobs, FortyFloodsLeaveRoomForAnotherType) {
   EXPECT_EQ(known.available(40), 0U);
 }
 
-TEST(KnownJobs, GivesRoomBackToTheTypeThatHeldIt) {
+TEST(KnownJobs, ReturnsCapacityToTheTypeThatHeldIt) {
   KnownJobs known(4);
   for (JobId id = 1; id <= 3; ++id) ASSERT_EQ(known.add(id, 1), KnownJobs::Added::yes);
   const std::vector<Candidate> gone{{1, 1, {}}, {2, 1, {}}, {99, 1, {}}};
@@ -144,7 +144,7 @@ TEST(ConcurrencyLimiter, TheLastSlotsGoToTypesThatHaveNone) {
   EXPECT_EQ(limiter.acquire(7, 1), 0U);
 }
 
-TEST(ConcurrencyLimiter, TellsOfEveryReleaseOutsideItsLock) {
+TEST(ConcurrencyLimiter, NotifiesOfEveryReleaseOutsideItsLock) {
   ConcurrencyLimiter gate(10);
   int told = 0;
   gate.on_release([&] { told += gate.running() < 5; });  // reads it: a lock held here would never return
@@ -203,7 +203,7 @@ TEST_F(DueQueueTest, FloodedTypesShareTheirBatches) {
   EXPECT_EQ(n.at(3), 30U);
 }
 
-TEST_F(DueQueueTest, ATypeThatMayTakeNothingMakesNobodysShareSmaller) {
+TEST_F(DueQueueTest, ABlockedTypeDoesNotReduceOtherShares) {
   BizType shut = biz_type(2);
   shut.pool = pool_of(0);
   catalog = TypeCatalog({biz_type(1), shut});
@@ -212,7 +212,7 @@ TEST_F(DueQueueTest, ATypeThatMayTakeNothingMakesNobodysShareSmaller) {
   EXPECT_EQ(by_type(pop(90)), (std::map<TypeId, std::size_t>{{1, 90}}));
 }
 
-TEST_F(DueQueueTest, FewJobsNeverShareABatchWithAFlood) {
+TEST_F(DueQueueTest, LightTypesNeverShareABatchWithAHotType) {
   push(1, 10'000);
   push(2, 30);
   std::map<TypeId, std::size_t> served;
@@ -239,7 +239,7 @@ TEST_F(DueQueueTest, TheSecondaryClaimerPrefersLightTypesWithDueJobs) {
   EXPECT_EQ(pop(90, ClaimerRole::secondary).jobs.size(), 90U);
 }
 
-TEST_F(DueQueueTest, LightJobsDoNotTurnBackTheTurnsOfTheBacklog) {
+TEST_F(DueQueueTest, LightJobsDoNotResetTheTurnOrderOfBacklogs) {
   for (const TypeId type : {1, 2}) queue.push_backlog({{0, type}, kStart});
   std::map<TypeId, int> served;
   for (int i = 0; i < 40; ++i) {
@@ -289,7 +289,7 @@ TEST_F(DueQueueTest, InstantTypesAndOthersNeverShareABatch) {
   EXPECT_EQ(limiter.running(), 10U) << "instant types need no slot";
 }
 
-TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndHoldsUpNoOther) {
+TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndDelaysNoOther) {
   BizType limited = biz_type(1);
   limited.max_running = 3;
   catalog = TypeCatalog({limited, biz_type(2)});
@@ -303,7 +303,7 @@ TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndHoldsUpNoOther) {
   EXPECT_EQ(by_type(pop(100)).at(1), 1U);
 }
 
-TEST_F(DueQueueTest, ATypeThatHoldsItsShareOfTheNodeWaitsAndHoldsUpNoOther) {
+TEST_F(DueQueueTest, ATypeAtItsShareOfTheNodeWaitsAndDelaysNoOther) {
   ASSERT_EQ(flow.take(biz_type(1), 5'000, Pace::fresh, {}).n, 5'000U);
   ASSERT_EQ(limiter.acquire(1, 5'000), 5'000U);
   push(1, 10);
@@ -327,7 +327,7 @@ TEST_F(DueQueueTest, DropsJobsOfTypesThatArePausedOrGone) {
 }
 
 // While a round drops jobs, nothing is pushed or claimed.
-TEST_F(DueQueueTest, AFloodLeavesMemoryInSteps) {
+TEST_F(DueQueueTest, AHotTypeLeavesMemoryInSteps) {
   const auto expect_steps = [&](const BizType& type) {
     catalog = TypeCatalog({type});
     std::vector<Candidate> jobs;

@@ -88,7 +88,7 @@ TEST_F(RunnerTest, KeepsTheJobAsLongAsItsHandlerRuns) {
   EXPECT_EQ(outcomes().at(0).claimed.get(), handler.started[0].first);
 }
 
-TEST_F(RunnerTest, GivesBackWhatHasNotStartedWhenTheNodeDrains) {
+TEST_F(RunnerTest, ReleasesUnstartedJobsWhenTheNodeDrains) {
   give(claimed(1, 1));
   shared().membership.begin_drain();
   step();
@@ -98,7 +98,7 @@ TEST_F(RunnerTest, GivesBackWhatHasNotStartedWhenTheNodeDrains) {
   EXPECT_TRUE(runs[0].is_released);
 }
 
-TEST_F(RunnerTest, GivesBackWhatItsLeaseNoLongerCovers) {
+TEST_F(RunnerTest, ReleasesJobsWhoseLeaseHasEnded) {
   ClaimedJob job = claimed(1, 1);
   job.lease_deadline = now;
   give(job);
@@ -110,7 +110,7 @@ TEST_F(RunnerTest, GivesBackWhatItsLeaseNoLongerCovers) {
   EXPECT_EQ(events[Counter::expired_starts], 1);
 }
 
-TEST_F(RunnerTest, GivesBackWhatWasClaimedTooLongAgoToTrustThatTheClaimSurvived) {
+TEST_F(RunnerTest, ReleasesJobsClaimedBeforeTheStartWindow) {
   ClaimedJob job = claimed(1, 1);
   job.start_by = now;
   give(job);
@@ -121,7 +121,7 @@ TEST_F(RunnerTest, GivesBackWhatWasClaimedTooLongAgoToTrustThatTheClaimSurvived)
   EXPECT_TRUE(runs[0].is_released);
 }
 
-TEST_F(RunnerTest, GivesBackForLaterWhenNobodyHereRunsTheType) {
+TEST_F(RunnerTest, ReleasesJobsOfTypesWithoutAHandlerHere) {
   give(claimed(1, 2));
   give(claimed(2, 99));
   step();
@@ -133,7 +133,7 @@ TEST_F(RunnerTest, GivesBackForLaterWhenNobodyHereRunsTheType) {
   }
 }
 
-TEST_F(RunnerTest, ComesBackAtOnceWhenMoreWait) {
+TEST_F(RunnerTest, StepsAgainAtOnceWhenMoreWait) {
   for (JobId id = 1; id <= 300; ++id) give(claimed(id, 1));
   EXPECT_LE(step(), now);
   EXPECT_EQ(step(), kWhenWoken);

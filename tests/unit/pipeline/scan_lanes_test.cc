@@ -172,7 +172,7 @@ TEST_F(ScannerTest, AScanVisitsAPageOfALaneInSearchOfExhaustedJobs) {
   EXPECT_EQ(std::set<JobId>(found.begin(), found.end()), exhausted) << "two sweeps, and a scan for each page";
 }
 
-TEST_F(ScannerTest, APullBacklogThatNobodyAsksForCostsASearchOfItsShard) {
+TEST_F(ScannerTest, APullBacklogWithoutPollsCostsOneSearchPerShard) {
   config.overdue_page = 4;
   set_types({biz_type(1, "pull")});
   for (int i = 0; i < 20; ++i) insert(kStart - 1s + i * 1ms);

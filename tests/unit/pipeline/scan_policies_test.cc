@@ -25,7 +25,7 @@ ScanReply scan_at(WallTime began, std::int64_t next_writer, std::int64_t oldest_
   return reply;
 }
 
-TEST(XminWatermark, StandsStillWhileATransactionIsOpen) {
+TEST(XminWatermark, DoesNotAdvanceWhileATransactionIsOpen) {
   XminWatermark watermark;
   watermark.note(scan_at(kNow, 7, 7));
   EXPECT_EQ(watermark.reached(), kNow) << "no transaction is open";
@@ -38,7 +38,7 @@ TEST(XminWatermark, StandsStillWhileATransactionIsOpen) {
   EXPECT_EQ(watermark.reached(), kNow + 4s);
 }
 
-TEST(XminWatermark, KnowsNothingAfterAReset) {
+TEST(XminWatermark, IsUnknownAfterAReset) {
   XminWatermark watermark;
   watermark.note(scan_at(kNow, 7, 7));
   watermark.reset();
@@ -69,7 +69,7 @@ TEST(AdaptiveLookahead, FallsInOneStepAndRecoversInThirtyTwo) {
   EXPECT_EQ(steps, 23);
 }
 
-TEST(AdaptiveLookahead, ARefusedHintShortensItWhateverTheFill) {
+TEST(AdaptiveLookahead, ARefusedHintShortensItAtAnyFillLevel) {
   AdaptiveLookahead lookahead(5s, 1s);
   EXPECT_TRUE(lookahead.adapt(0.1, 0.5, true));
 }
@@ -121,7 +121,7 @@ TEST_F(ScanOverflowTest, ForgetsALaneWhoseRowsAreInMemory) {
 
 // ---- ScanSchedule
 
-TEST(ScanSchedule, ManyRowsArePartedIntoFourGroupsWithinTheSameInterval) {
+TEST(ScanSchedule, ManyRowsAreDividedIntoFourGroupsPerInterval) {
   ScanSchedule schedule(1s, 100);
   schedule.note_rows(100);
   EXPECT_EQ(schedule.end_scan(false), 250ms);
@@ -137,7 +137,7 @@ TEST(ScanSchedule, ManyRowsArePartedIntoFourGroupsWithinTheSameInterval) {
   EXPECT_EQ(schedule.intervals(), 2U);
 }
 
-TEST(ScanSchedule, WhatIsMoreThanMemoryHasRoomForIsReadWhole) {
+TEST(ScanSchedule, RowsBeyondTheMemoryAreReadWithoutGroups) {
   ScanSchedule schedule(1s, 100);
   schedule.note_rows(1000);
   schedule.note_overfull();

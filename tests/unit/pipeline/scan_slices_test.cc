@@ -9,7 +9,7 @@
 namespace tocsin {
 namespace {
 
-TEST_F(ScannerTest, ManyRowsAreReadInSlicesAndNoLaneLaterThanAnInterval) {
+TEST_F(ScannerTest, ManyRowsAreReadInGroupsAndNoLaneAfterAnInterval) {
   keeps_awake = true;
   config.many_rows = 16;
   shards = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -85,14 +85,14 @@ class ScannerInAStorm : public ScannerTest {
   std::vector<Candidate> in_memory;
 };
 
-TEST_F(ScannerInAStorm, EveryLaneGetsItsPartOfTheMemory) {
+TEST_F(ScannerInAStorm, EveryLaneGetsItsShareOfTheMemory) {
   ASSERT_EQ(in_memory.size(), 48U);
   std::map<Shard, int> held;
   for (const Candidate& job : in_memory) ++held[job.lane().shard];
   for (const Shard shard : shards) EXPECT_GE(held[shard], 4) << shard;
 }
 
-TEST_F(ScannerInAStorm, WhatFoundNoRoomIsCalledUpTogetherWhenMemoryHasRunOut) {
+TEST_F(ScannerInAStorm, OverflowIsPromotedTogetherWhenMemoryIsEmpty) {
   scan_until(kDue + 200ms);
   EXPECT_EQ(backlog(), std::vector<Shard>{}) << "the claimers have enough to do";
   fire(in_memory.size() - config.claim_batch - 1);
@@ -115,7 +115,7 @@ TEST_F(ScannerInAStorm, OverflowIsPromotedTogetherWhenOneOfItsLanesIsOverdue) {
   EXPECT_EQ(backlog(), shards);
 }
 
-TEST_F(ScannerInAStorm, WhatIsOverdueDoesNotWaitBehindWhatIsCalledUp) {
+TEST_F(ScannerInAStorm, OverdueRowsDoNotWaitBehindPromotedOverflow) {
   const WallTime older = kDue - 200ms;
   insert(older, 1, 6);  // its hint found no room
   fire(in_memory.size());
@@ -129,7 +129,7 @@ TEST_F(ScannerInAStorm, WhatIsOverdueDoesNotWaitBehindWhatIsCalledUp) {
   }
 }
 
-TEST_F(ScannerInAStorm, ATypeThatMemoryHasEnoughOfIsNotCalledUp) {
+TEST_F(ScannerInAStorm, ATypeWithEnoughJobsInMemoryIsNotPromoted) {
   set_types({biz_type(1), biz_type(2)});
   const WallTime due = kDue + 2s;
   for (const Shard shard : shards)
@@ -139,13 +139,13 @@ TEST_F(ScannerInAStorm, ATypeThatMemoryHasEnoughOfIsNotCalledUp) {
   EXPECT_TRUE(shared().due.has_backlog({7, 2})) << "of the other it has nothing, and had no room for all";
 }
 
-TEST_F(ScannerInAStorm, NobodyLooksAgainAndAgainWhereTheRestIsABacklogAlready) {
+TEST_F(ScannerInAStorm, TheScannerRestsWhenTheOverflowIsBacklogAlready) {
   for (const Shard shard : shards) shared().due.push_backlog({{shard, 1}, {}, Pace::fresh});
   scan_until(kDue + config.scan_interval);
   EXPECT_GT(scanner().step(now), now + config.scan_interval / 10);
 }
 
-TEST_F(ScannerInAStorm, OfATypeThatCatchesUpOnlyWhatIsNotLateIsCalledUpAtItsOwnPace) {
+TEST_F(ScannerInAStorm, OfACatchUpTypeOnlyFreshOverflowIsPromoted) {
   BizType type = biz_type(1);
   type.catch_up_rate_per_s = 1;
   set_types({type});
@@ -158,7 +158,7 @@ TEST_F(ScannerInAStorm, OfATypeThatCatchesUpOnlyWhatIsNotLateIsCalledUpAtItsOwnP
   EXPECT_GE(batch.backlog->span.from, kDue) << "what is due there is for the catch-up";
 }
 
-class ScannerThatLooksAhead : public ScannerTest {
+class ScannerLookahead : public ScannerTest {
  protected:
   void SetUp() override {
     ScannerTest::SetUp();
@@ -181,7 +181,7 @@ class ScannerThatLooksAhead : public ScannerTest {
   }
 };
 
-TEST_F(ScannerThatLooksAhead, LessFarWhileMemoryIsNearlyFullAndFurtherStepByStepAfterwards) {
+TEST_F(ScannerLookahead, ShrinksWhileMemoryIsNearlyFullAndRecoversInSteps) {
   EXPECT_EQ(reach(), config.lookahead);
   for (int i = 0; i < 44; ++i) insert(db_now() + config.lookahead + 500ms);
   EXPECT_EQ(reach(), config.lookahead);
@@ -200,7 +200,7 @@ TEST_F(ScannerThatLooksAhead, LessFarWhileMemoryIsNearlyFullAndFurtherStepByStep
   EXPECT_EQ(last, config.lookahead);
 }
 
-TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
+TEST_F(ScannerLookahead, JobsBeyondItAreFoundInTimeByLaterScans) {
   reach();
   for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
   reach();
@@ -224,7 +224,7 @@ TEST_F(ScannerThatLooksAhead, WhatLiesBeyondIsLeftToTheScansAndFoundInTime) {
   EXPECT_EQ(std::ranges::count(all, soon), 2) << "one entry for each time";
 }
 
-TEST_F(ScannerThatLooksAhead, LessFarFromTheFirstHintOnThatIsRefused) {
+TEST_F(ScannerLookahead, ShrinksAtTheFirstRefusedHint) {
   int calls = 0;
   shared().on_refusal = [&] { ++calls; };
   reach();
@@ -238,7 +238,7 @@ TEST_F(ScannerThatLooksAhead, LessFarFromTheFirstHintOnThatIsRefused) {
   EXPECT_EQ(calls, 1) << "what is read cannot become less";
 }
 
-TEST_F(ScannerThatLooksAhead, NobodyKnowsHowFarAfterAFailedScan) {
+TEST_F(ScannerLookahead, IsUnknownAfterAFailedScan) {
   reach();
   for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
   reach();
@@ -258,7 +258,7 @@ TEST_F(ScannerThatLooksAhead, NobodyKnowsHowFarAfterAFailedScan) {
   EXPECT_TRUE(is_taken) << "nor while the next one is not answered";
 }
 
-TEST_F(ScannerThatLooksAhead, AndDoesNotRestForLongerThanItLooks) {
+TEST_F(ScannerLookahead, BoundsTheIdleInterval) {
   shared().membership.set_sole_member(true);
   shared().membership.set_listening(true);
   for (int i = 0; i < 44; ++i) insert(db_now() + 500ms);
@@ -273,7 +273,7 @@ TEST_F(ScannerThatLooksAhead, AndDoesNotRestForLongerThanItLooks) {
   }
 }
 
-TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
+TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheGroups) {
   config.many_rows = 16;
   config.window_page = 16;
   shards = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -302,7 +302,7 @@ TEST_F(ScannerTest, ALaneWithMoreThanAPageEndsTheSlices) {
   EXPECT_EQ(now - before, round_trip) << "at once";
 }
 
-TEST_F(ScannerTest, ASoleIdleNodeThatHearsNotificationsScansHalfAsOften) {
+TEST_F(ScannerTest, AnIdleSoleMemberThatListensScansHalfAsOften) {
   shards.clear();
   for (Shard shard = 0; shard < 20; ++shard) shards.push_back(shard);
   config.sweep_interval = 10s;

@@ -11,7 +11,7 @@
 namespace tocsin {
 namespace {
 
-TEST_F(ScannerTest, AsksForNothingButTheTimeBeforeItKnowsIt) {
+TEST_F(ScannerTest, ReadsOnlyTheTimeUntilItIsKnown) {
   set_types({biz_type(1)});
   Scanner first(shared(), store);
   EXPECT_LE(first.step(now), now);
@@ -21,7 +21,7 @@ TEST_F(ScannerTest, AsksForNothingButTheTimeBeforeItKnowsIt) {
   EXPECT_TRUE(is_searched({0, 1}));
 }
 
-TEST_F(ScannerTest, FindsWhatIsDueSoonAndWhatIsOverdueButNothingLater) {
+TEST_F(ScannerTest, FindsJobsDueSoonAndOverdueButNoneLater) {
   const JobId soon = insert(kStart + 4s), overdue = insert(kStart - 1h);
   insert(kStart + 6s);
   scan_until_it_rests();
@@ -30,7 +30,7 @@ TEST_F(ScannerTest, FindsWhatIsDueSoonAndWhatIsOverdueButNothingLater) {
   EXPECT_TRUE(shared().known.contains(soon));
 }
 
-TEST_F(ScannerTest, ASweepBeginsWhereNobodyWritesAnyMore) {
+TEST_F(ScannerTest, ASweepStartsAtTheXminWatermark) {
   keeps_awake = true;
   oldest_writer = next_writer = 7;  // no transaction is open
   scan_until_it_rests();
@@ -70,7 +70,7 @@ TEST_F(ScannerTest, AScanTakesATransactionIdOnceASecond) {
 }
 
 // A writer whose clock was read long before its transaction had an id: no scan's xmin tells of it.
-TEST_F(ScannerTest, AnAuditFindsAndCountsWhatLiesBeforeTheFloor) {
+TEST_F(ScannerTest, AnAuditFindsAndCountsRowsBeforeTheFloor) {
   keeps_awake = true;
   oldest_writer = next_writer = 7;
   config.sweep_interval = 10s;
@@ -133,7 +133,7 @@ TEST_F(ScannerTest, AnAuditCountsNothingThatASweepWouldHaveFound) {
   EXPECT_EQ(events[Counter::audit_found], 0);
 }
 
-TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
+TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeWithPollsHere) {
   shards = {1};
   shared().all_shards.set(std::make_shared<const std::vector<Shard>>(std::vector<Shard>{0, 1, 2, 3}));
   set_types({biz_type(1), biz_type(2, "pull")});
@@ -161,7 +161,7 @@ TEST_F(ScannerTest, ReadsEveryShardOfAPullTypeThatConsumersAskForHere) {
   EXPECT_EQ(lanes_of(2), std::set<Shard>{1}) << "no consumer has asked for long";
 }
 
-TEST_F(ScannerTest, DealsTheShardsInTurnWhenThousandsAreDueAtOnce) {
+TEST_F(ScannerTest, InterleavesShardsWhenThousandsAreDueAtOnce) {
   shards = {0, 1, 2, 3};
   for (const Shard shard : shards) {
     for (int i = 0; i < 200; ++i) insert(kStart + 1s, 1, shard);
@@ -206,7 +206,7 @@ TEST_F(ScannerTest, PagesThroughJobsOfTheSameInstantById) {
   EXPECT_EQ(store.calls, 7) << "a search, and no page twice";
 }
 
-TEST_F(ScannerTest, GoesOnAtOnceBehindAFullPageAndReadsOnlyThere) {
+TEST_F(ScannerTest, ContinuesAtOnceAfterAFullPageAndReadsOnlyThere) {
   config.window_page = 4;
   shards = {0, 1};
   for (int i = 0; i < 6; ++i) insert(kStart + 1s + i * 1ms, 1, 0);
@@ -227,7 +227,7 @@ TEST_F(ScannerTest, FindsAJobThatWasCommittedBehindItsWindow) {
   EXPECT_EQ(found(), std::vector<JobId>{late}) << "one interval later it is overdue";
 }
 
-TEST_F(ScannerTest, LowWaterMarkStaysBehindNowForThoseWhoCommitLate) {
+TEST_F(ScannerTest, LowWaterMarkLagsNowForLateCommits) {
   keeps_awake = true;
   scan_until_it_rests();
   scan_until_it_rests();
@@ -236,7 +236,7 @@ TEST_F(ScannerTest, LowWaterMarkStaysBehindNowForThoseWhoCommitLate) {
   EXPECT_LE(db_now() - low, config.late_commit_margin + 2 * config.scan_interval);
 }
 
-TEST_F(ScannerTest, LowWaterMarkDoesNotPassWhatASlowReplyDidNotSee) {
+TEST_F(ScannerTest, LowWaterMarkDoesNotPassRowsThatASlowReplyMissed) {
   keeps_awake = true;
   round_trip = 20s;  // the snapshot is as old as the request
   store.on_scan = [this](std::span<const ScanRange> ranges, const LaneSearch& search) {
@@ -252,7 +252,7 @@ TEST_F(ScannerTest, LowWaterMarkDoesNotPassWhatASlowReplyDidNotSee) {
   }
 }
 
-TEST_F(ScannerTest, LowWaterMarkStaysBeforeTheOldestRowThatIsStillThere) {
+TEST_F(ScannerTest, LowWaterMarkStaysBelowTheOldestLiveRow) {
   insert(kStart - 1h);
   scan_until_it_rests();
   scan_until_it_rests();
@@ -296,7 +296,7 @@ TEST_F(ScannerTest, ABacklogLaneIsReadAtOnceWhenItsBacklogEnds) {
   EXPECT_EQ(store.calls, calls) << "not again and again";
 }
 
-TEST_F(ScannerTest, AnOverduePageFullOfStrangersBecomesABacklogAndTakesNoMemory) {
+TEST_F(ScannerTest, AnOverduePageOfUnknownRowsBecomesABacklog) {
   config.overdue_page = 8;
   for (int i = 0; i < 100; ++i) insert(kStart - 1h + i * 1ms);
   scan_until_it_rests();
@@ -316,7 +316,7 @@ TEST_F(ScannerTest, ReadsNothingOfALaneInTheBacklog) {
   EXPECT_TRUE(asked.empty());
 }
 
-TEST_F(ScannerTest, AnOverduePageOfJobsItHoldsIsNoBacklog) {
+TEST_F(ScannerTest, AnOverduePageOfKnownJobsIsNoBacklog) {
   config.overdue_page = 8;
   for (int i = 0; i < 8; ++i) insert(kStart + 100ms + i * 1ms);
   scan_until_it_rests();
@@ -374,7 +374,7 @@ TEST_F(ScannerTest, SweepsAgainWhenAnotherServerMayHaveAnswered) {
   EXPECT_EQ(found().size(), 1U);
 }
 
-TEST_F(ScannerTest, SweepsWhenAskedAndDoesNotWaitForTheInterval) {
+TEST_F(ScannerTest, SweepsOnRequestWithoutWaitingForTheInterval) {
   keeps_awake = true;
   scan_until_it_rests();
   scan_until_it_rests();
@@ -462,7 +462,7 @@ TEST_F(ScannerTest, FullMemoryStopsTheReadingAndLosesNothing) {
   EXPECT_FALSE(shared().due.has_backlog({0, 1})) << "all of it is in memory now";
 }
 
-TEST_F(ScannerTest, SaysWhenScansCannotKeepUp) {
+TEST_F(ScannerTest, ReportsWhenScansCannotKeepUp) {
   keeps_awake = true;
   scan_until(kStart + 3s);
   EXPECT_EQ(shared().scans.trouble(now), "");

@@ -13,13 +13,13 @@ TEST(SearchMethod, AnIndexOfFourKibibytesPerLaneIsRead) {
   EXPECT_EQ(method.most_bytes(64), 1000 * 4096);
 }
 
-TEST(SearchMethod, AWalkOfSomeShardsTellsForAll) {
+TEST(SearchMethod, AWalkOfSomeShardsDecidesForAll) {
   SearchMethod method;
   method.note(/*walked=*/250, /*shards=*/16);
   EXPECT_EQ(method.most_bytes(64), 1000 * 4096);
 }
 
-TEST(SearchMethod, TrustInAWalkIsHalvedInSixMinutesOfReading) {
+TEST(SearchMethod, TheWeightOfAWalkHalvesInSixMinutesOfReading) {
   SearchMethod method;
   method.note(1000, 64);
   for (int i = 0; i < 355; ++i) method.note(std::nullopt, 64);

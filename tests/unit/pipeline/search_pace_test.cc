@@ -99,7 +99,7 @@ class ScannerWithSlowSearches : public ScannerTest {
   int searches = 0, others = 0;
 };
 
-TEST_F(ScannerWithSlowSearches, FarOffLanesThatBecomeDueBetweenSearchesFireOnTime) {
+TEST_F(ScannerWithSlowSearches, LanesThatBecomeDueBetweenSearchesFireOnTime) {
   for (TypeId type = 1; type <= kTypes; ++type)
     for (int i = 0; i < 8; ++i) insert(kStart + 6s + type * 370ms + i * 6'100ms, type);
   run();
@@ -107,7 +107,7 @@ TEST_F(ScannerWithSlowSearches, FarOffLanesThatBecomeDueBetweenSearchesFireOnTim
   EXPECT_LT(searches, 30) << "half of the cycles at most";
 }
 
-TEST_F(ScannerWithSlowSearches, WhatIsCreatedBetweenSearchesBeyondTheReachOfHintsFiresOnTime) {
+TEST_F(ScannerWithSlowSearches, JobsCreatedBetweenSearchesBeyondHintsFireOnTime) {
   TypeId next = 0;
   run([&] { insert(db_now() + config.lookahead + 10ms, ++next % kTypes + 1); });
   EXPECT_LT(searches, others);
@@ -120,7 +120,7 @@ TEST_F(ScannerWithSlowSearches, WithoutNotificationsEveryCycleSearches) {
   EXPECT_GT(searches, 40);
 }
 
-TEST_F(ScannerWithSlowSearches, AfterAPauseThatEndsByItselfAllIsFoundByTheNextScan) {
+TEST_F(ScannerWithSlowSearches, TheNextScanFindsAllJobsAfterAPauseExpires) {
   BizType paused = biz_type(1);
   paused.paused = true;
   paused.paused_until = kStart + 20s;

@@ -53,7 +53,7 @@ TEST_F(TimekeeperTest, WakesExactlyWhenAJobIsDueAndGivesItThen) {
   EXPECT_EQ(due(), std::vector<JobId>{1});
 }
 
-TEST_F(TimekeeperTest, GivesWhatIsOverdueWithinATick) {
+TEST_F(TimekeeperTest, GivesOverdueJobsWithinATick) {
   know_time();
   give(1, kStart - 1h);
   const MonoTime wake = step();
@@ -63,7 +63,7 @@ TEST_F(TimekeeperTest, GivesWhatIsOverdueWithinATick) {
   EXPECT_EQ(due(), std::vector<JobId>{1});
 }
 
-TEST_F(TimekeeperTest, ForgetsAndCountsWhatTheWheelRefuses) {
+TEST_F(TimekeeperTest, ForgetsAndCountsJobsThatTheWheelRefuses) {
   know_time();
   give(1, kStart + 1h);
   step();
@@ -83,7 +83,7 @@ TEST_F(TimekeeperTest, ReachesTheWholeLookaheadAfterALongIdleTime) {
   EXPECT_TRUE(shared().known.contains(2)) << "the wheel has refused nothing";
 }
 
-TEST_F(TimekeeperTest, ComesBackAtOnceWhenMoreCandidatesWait) {
+TEST_F(TimekeeperTest, StepsAgainAtOnceWhenMoreCandidatesWait) {
   know_time();
   for (JobId id = 1; id <= 10'000; ++id) give(id, kStart + 1s);
   EXPECT_LE(step(), now);
@@ -113,7 +113,7 @@ TEST_F(TimekeeperTest, NothingFiresEarlyWhenTheClockIsSetBack) {
   EXPECT_EQ(due(), std::vector<JobId>{1});
 }
 
-TEST_F(TimekeeperTest, ForgetsWhatIsOutOfReachAfterTheClockWasSetBack) {
+TEST_F(TimekeeperTest, ForgetsJobsBeyondTheWheelAfterTheClockWasSetBack) {
   know_time();
   now += 10s;
   give(1, db_now() + 1s);

@@ -19,7 +19,7 @@ std::string bytes(const BinaryArray& array) {
 }
 
 // Dimensions, whether there are nulls, the type's number; then of a dimension its length and first index.
-TEST(BinaryArray, TellsWhatItIs) {
+TEST(BinaryArray, BeginsWithItsHeader) {
   EXPECT_EQ(bytes(BinaryArray(Of::int8)),
             "00000000"
             "00000000"

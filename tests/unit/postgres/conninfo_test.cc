@@ -22,7 +22,7 @@ TEST(Conninfo, LeavesThePasswordOut) {
   EXPECT_EQ(*without_password("service=source", ""), "service='source'");
 }
 
-TEST(Conninfo, ShowsNothingOfWhatItCannotRead) {
+TEST(Conninfo, ShowsNothingOfAnUnreadableString) {
   const auto refused = without_password("postgresql://u:secret@[oops/tocsin", "");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message.find("secret"), std::string::npos);

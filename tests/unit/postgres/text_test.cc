@@ -32,7 +32,7 @@ TEST(PgText, ReadsTimesWithAndWithoutFraction) {
   EXPECT_EQ(wall_time_from_pg("2026-11-21 09:05:35.120300+00"), second + 120300us);
 }
 
-TEST(PgText, WhatOthersWroteIsReadOrIsAnError) {
+TEST(PgText, TextOfOtherWritersIsReadOrIsAnError) {
   EXPECT_EQ(wall_time_from_pg("infinity"), WallTime::max());
   EXPECT_EQ(wall_time_from_pg("-infinity"), WallTime::min());
   for (const char* text : {"10000-01-01 00:00:00+00", "294276-12-31 23:59:59.999999+00", "0044-03-15 12:00:00+00 BC",
@@ -40,7 +40,7 @@ TEST(PgText, WhatOthersWroteIsReadOrIsAnError) {
     EXPECT_THROW(wall_time_from_pg(text), std::range_error) << text;
 }
 
-TEST(PgText, EveryTimeOfTheContractComesBackAsItWent) {
+TEST(PgText, EveryTimeOfTheContractRoundTrips) {
   const WallTime first = sys_days(2000y / 1 / 1), last = sys_days(2077y / 1 / 1);
   std::mt19937_64 random(1);
   std::uniform_int_distribution<std::int64_t> any(first.time_since_epoch().count(), last.time_since_epoch().count());
@@ -85,7 +85,7 @@ TEST(PgText, ArraysSeparateTheirElements) {
   EXPECT_EQ(mixed.literal(), R"({NULL,"1970-01-01 00:00:00.000000+00",NULL,"x"})");
 }
 
-TEST(Notification, ReadsWhatCreatorsSend) {
+TEST(Notification, ReadsNotificationsOfCreates) {
   const auto one = parse_due("66569 3 1767225600000000");
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].job_id, 66569);
@@ -94,7 +94,7 @@ TEST(Notification, ReadsWhatCreatorsSend) {
   EXPECT_EQ(parse_due("1 2 3;4 5 6").size(), 2U);
 }
 
-TEST(Notification, IgnoresWhatIsNoJob) {
+TEST(Notification, IgnoresOtherNotifications) {
   for (const char* payload : {"", ";", ";;;", "hello", "1", "1 2", "1 2 x", "-5 2 3", "0 2 3",
                               "99999999999999999999 1 1", "1 99999999999 1"}) {
     EXPECT_TRUE(parse_due(payload).empty()) << payload;
@@ -119,7 +119,7 @@ TEST(DatabaseName, NeverShowsUserOrPassword) {
   }
 }
 
-TEST(DatabaseName, RefusesWhatIsNoUrlWithoutRepeatingItsPassword) {
+TEST(DatabaseName, RefusesAnInvalidUrlWithoutShowingItsPassword) {
   for (const char* url :
        {"postgresql://bob:s3cret@host:x:y/shop?nonsense=s3cret&", "passwort=s3cret", "host='unterminated"}) {
     const auto name = database_name(url);

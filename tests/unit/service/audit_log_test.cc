@@ -7,7 +7,7 @@
 namespace tocsin {
 namespace {
 
-TEST(AuditLog, DropsAndCountsWhatIsBeyondItsBound) {
+TEST(AuditLog, DropsAndCountsEntriesBeyondItsBound) {
   ManualClock clock;
   AuditLog log(SessionConfig{}, clock);  // never started: nothing is written
   AuditEntry entry;

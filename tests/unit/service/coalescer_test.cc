@@ -23,7 +23,7 @@ std::vector<int> all_of(const Batches& batches) {
   return all;
 }
 
-TEST(Coalescer, WhatArrivesDuringAFlushSharesTheNext) {
+TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
   std::latch first_flush_begun(1), rest_pushed(1), all_flushed(61);
   Batches batches;
   const ManualClock still;  // the first flush is never so slow that the second writer helps
@@ -103,7 +103,7 @@ TEST(Coalescer, RefusesWhenFullAndAfterItsEnd) {
   EXPECT_FALSE(coalescer.push(5));
 }
 
-TEST(Coalescer, EndsOnlyWhenEverythingItTookIsFlushed) {
+TEST(Coalescer, EndsOnlyAfterAllAcceptedItemsAreFlushed) {
   std::atomic<int> flushed = 0;
   Coalescer<int> coalescer({}, 1, real_clock, 10'000, 7,
                            [&](PgClientStore&, std::vector<int> batch) { flushed += static_cast<int>(batch.size()); });

@@ -13,9 +13,9 @@
 namespace tocsin {
 namespace {
 
-class Gathered : public ::testing::Test {
+class RequestBatches : public ::testing::Test {
  protected:
-  Gathered() {
+  RequestBatches() {
     BizType type;
     type.name = "order.unpaid";
     type.handler_json = R"({"kind":"noop"})";
@@ -65,7 +65,7 @@ class Gathered : public ::testing::Test {
   const Error unasked_{ErrorCode::unavailable, "not answered", ""};
 };
 
-TEST_F(Gathered, EachVerbOfABatchGetsItsOwnAnswer) {
+TEST_F(RequestBatches, EachVerbOfABatchGetsItsOwnAnswer) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   Result<CancelReply> cancelled = unasked_, repeated = unasked_;
   Result<KeyCancelReply> by_key = unasked_;
@@ -83,7 +83,7 @@ TEST_F(Gathered, EachVerbOfABatchGetsItsOwnAnswer) {
   EXPECT_EQ(hastened->kind, ChangeReply::Kind::changed);
 }
 
-TEST_F(Gathered, WhatIsLockedComesBackUnansweredUntilTheLastTry) {
+TEST_F(RequestBatches, LockedRowsAreReturnedUnansweredUntilTheLastTry) {
   const JobId a = create("a"), b = create("b");
   database.lock(a);
   Result<CancelReply> held = unasked_, free = unasked_;
@@ -107,7 +107,7 @@ TEST_F(Gathered, WhatIsLockedComesBackUnansweredUntilTheLastTry) {
   EXPECT_EQ(held_change->kind, ChangeReply::Kind::locked);
 }
 
-TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
+TEST_F(RequestBatches, LeasesAreWrittenTogetherAndLockedOnesAreReturned) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   const std::vector<Lease> leases = lease({a, b, c});
   database.lock(b);
@@ -137,7 +137,7 @@ TEST_F(Gathered, LeasesAreWrittenTogetherAndLockedOnesComeBack) {
   EXPECT_EQ(kinds_of(*second), (std::vector{LeaseReply::applied, LeaseReply::stale})) << "of two acks one is told ok";
 }
 
-TEST_F(Gathered, ALeaseThatStaysLockedIsBusyAndWhatIsKnownOfTheOthersStays) {
+TEST_F(RequestBatches, ALeaseThatStaysLockedIsBusyAndOtherResultsStand) {
   const JobId a = create("a"), b = create("b");
   const std::vector<Lease> leases = lease({a, b});
   database.lock(b);
@@ -158,7 +158,7 @@ TEST_F(Gathered, ALeaseThatStaysLockedIsBusyAndWhatIsKnownOfTheOthersStays) {
 }
 
 // With several databases a shard that was moving may live elsewhere by the next try.
-TEST_F(Gathered, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
+TEST_F(RequestBatches, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
   const Lease gone{create("a"), 7};
   const auto told = [&](bool may_have_moved) {
     Result<std::vector<LeaseResult>> reply = unasked_;
@@ -172,7 +172,7 @@ TEST_F(Gathered, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
   EXPECT_EQ(told(true), LeaseReply::busy);
 }
 
-TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
+TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   const JobId a = create("a"), b = create("b");
   const Lease of_a = lease({a}).front();
   const FinishRequest died{of_a.job_id, of_a.token, FinishRequest::Kind::dead, {}, "no"};
@@ -192,7 +192,7 @@ TEST_F(Gathered, ARetriedJobIsToldToOneCallerOnly) {
   EXPECT_EQ(cancelled->kind, CancelReply::Kind::cancelled);
 }
 
-TEST_F(Gathered, ARetryOfALockedJobHoldsUpNoOtherAndComesBack) {
+TEST_F(RequestBatches, ARetryOfALockedJobDelaysNoOtherAndIsReturned) {
   const JobId a = create("a"), b = create("b"), c = create("c");
   for (const Lease& lease : lease({a, b})) {
     const FinishRequest died{lease.job_id, lease.token, FinishRequest::Kind::dead, {}, "no"};
@@ -215,7 +215,7 @@ TEST_F(Gathered, ARetryOfALockedJobHoldsUpNoOtherAndComesBack) {
   EXPECT_EQ(held->kind, ChangeReply::Kind::locked);
 }
 
-TEST_F(Gathered, ReadsAreAnsweredEachWithItsOwn) {
+TEST_F(RequestBatches, EachReadGetsItsOwnAnswer) {
   const JobId a = create("a"), b = create("b");
   Result<std::optional<Job>> first = unasked_, none = unasked_;
   Result<KeyList> list = unasked_, empty = unasked_;
@@ -280,7 +280,7 @@ class HeldKeys final : public ClientStore {
   ClientStore& client_store_;
 };
 
-TEST_F(Gathered, AHeldKeyFailsNoNeighbour) {
+TEST_F(RequestBatches, ALockedKeyFailsNoOtherCreate) {
   HeldKeys held_keys(client_store);
   std::map<std::string, Result<CreateReply>> replies;
   std::vector<CreateItem> items;
@@ -321,7 +321,7 @@ TEST(LockedRowRetries, TriesUntilTheItemHasWaitedLongEnough) {
   ended.get_future().wait();
 }
 
-TEST(LockedRowRetries, EndsWithALastTryOfAllAndTakesNoMore) {
+TEST(LockedRowRetries, StopTriesAllItemsOnceMoreAndAcceptsNoMore) {
   ManualClock hand;
   int last = 0;
   LockedRowRetries<Patient> lane({}, 1, hand, 2, std::chrono::seconds(3),

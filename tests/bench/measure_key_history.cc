@@ -1,4 +1,4 @@
-// What a past of many finished jobs adds to a single caller's wait, for every verb.
+// What many finished jobs add to a single caller's wait, for every verb.
 #include <chrono>
 #include <functional>
 
@@ -32,7 +32,7 @@ class LoneCaller {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   RestClient& rest() { return subject_.rest(); }
   std::string key(const char* kind, int i) const { return state_ + "-" + kind + "-" + std::to_string(i); }
-  static std::string past_key(int i) { return "past-" + std::to_string(1 + i * 97); }
+  static std::string finished_key(int i) { return "finished-" + std::to_string(1 + i * 97); }
   // Of a shard that exists, beyond all that were drawn.
   static std::string unknown_id(int i) { return std::to_string((std::int64_t{1'000'000'000} + i) * 1'024 + i % 8); }
 
@@ -44,7 +44,7 @@ class LoneCaller {
       call(i);
       ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
-    bench_.results.add("past." + state_ + "_" + verb, median(ms));
+    bench_.results.add("key_history." + state_ + "_" + verb, median(ms));
   }
 
   std::string create(const std::string& biz_id, bool has_key) {
@@ -78,8 +78,8 @@ class LoneCaller {
     });
     p50("list_key", [&](int i) { rest().get(list + key("keyed", i)); });
     p50("list_key_pending", [&](int i) { rest().get(list + key("keyed", i) + "&status=pending"); });
-    p50("list_past_key", [&](int i) { rest().get(list + past_key(i)); });
-    p50("list_past_key_done", [&](int i) { rest().get(list + past_key(i) + "&status=done"); });
+    p50("list_finished_key", [&](int i) { rest().get(list + finished_key(i)); });
+    p50("list_finished_key_done", [&](int i) { rest().get(list + finished_key(i) + "&status=done"); });
     p50("list_unknown_key", [&](int i) { rest().get(list + key("unknown", i)); });
     p50("list_done", [&](int) { rest().get(std::string("/v1/jobs?status=done&limit=100&biz_type=") + kType); });
   }
@@ -93,7 +93,7 @@ class LoneCaller {
   void time_cancels() {
     p50("cancel", [&](int i) { change(plain_[at(i)], "cancel", Json::object()); });
     p50("cancel_key", [&](int i) { cancel(key("keyed", i)); });
-    p50("cancel_past_key", [&](int i) { cancel(past_key(i)); });
+    p50("cancel_finished_key", [&](int i) { cancel(finished_key(i)); });
     p50("cancel_unknown_key", [&](int i) { cancel(key("unknown", i)); });
     p50("sql_cancel_key", [&](int i) { sql("cancel_jobs", key("more", i)); });
   }
@@ -115,27 +115,27 @@ void stop_statistics(const std::string& database) {
 
 }  // namespace
 
-void measure_past(Bench& bench) {
+void measure_key_history(Bench& bench) {
   const auto time = [&](Subject& subject, const char* state) { LoneCaller(bench, subject, state).time_all(); };
   {
     Subject subject(bench.server, {bench.binary});
     stop_statistics(subject.database());
     time(subject, "none");
-    write_finished_today(subject.database(), bench.sizes.past_jobs);
+    write_finished_today(subject.database(), bench.sizes.key_history_jobs);
     execute(subject.database(), "CHECKPOINT");
     time(subject, "unknown");
     execute(subject.database(), "ANALYZE");
     time(subject, "known");
   }
-  // Retention would drop the empty tables of past days before they are filled.
+  // Retention would drop the empty tables of earlier days before they are filled.
   Subject subject(bench.server, {bench.binary, R"({"kind":"noop"})", retain(kAllDays)});
   stop_statistics(subject.database());
-  write_finished_today(subject.database(), bench.sizes.past_jobs / 1'000);
+  write_finished_today(subject.database(), bench.sizes.key_history_jobs / 1'000);
   execute(subject.database(), "ANALYZE");
-  write_finished_today(subject.database(), bench.sizes.past_jobs);
+  write_finished_today(subject.database(), bench.sizes.key_history_jobs);
   execute(subject.database(), "CHECKPOINT");
   time(subject, "stale");
-  write_finished(subject.database(), bench.sizes.past_jobs, 30);
+  write_finished(subject.database(), bench.sizes.key_history_jobs, 30);
   execute(subject.database(), "CHECKPOINT");
   time(subject, "days");
 }

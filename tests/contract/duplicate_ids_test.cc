@@ -10,9 +10,9 @@ namespace {
 
 using FinishKind = FinishRequest::Kind;
 
-class GivenTwice {
+class DuplicateIds {
  public:
-  explicit GivenTwice(ReportStore& reports) : reports_(reports) {}
+  explicit DuplicateIds(ReportStore& reports) : reports_(reports) {}
 
   // Both jobs are there: the one that ended last has the id, the other says which id it had.
   void expect_both_kept(const std::string& biz_id, JobId id, JobStatus status, const std::set<JobId>& others = {}) {
@@ -42,7 +42,7 @@ class GivenTwice {
   ReportStore& reports_;
 };
 
-TEST_P(StoreContract, AnIdGivenTwiceStopsNoOutcome) {
+TEST_P(StoreContract, ADuplicateIdBlocksNoOutcome) {
   const JobId old = create(due("twice"));
   kill(old);
   const JobId id = create(due("twice")), other = create(due("another"));
@@ -53,10 +53,10 @@ TEST_P(StoreContract, AnIdGivenTwiceStopsNoOutcome) {
   const auto replies = must(db->store().finish(batch, "node-a"));
   EXPECT_EQ(replies, (std::vector<FinishReply>{FinishReply::applied, FinishReply::applied}));
   EXPECT_EQ(find(other).status, JobStatus::done);
-  GivenTwice(db->reports()).expect_both_kept("twice", id, JobStatus::dead);
+  DuplicateIds(db->reports()).expect_both_kept("twice", id, JobStatus::dead);
 }
 
-TEST_P(StoreContract, AnIdGivenTwiceStopsNoBurial) {
+TEST_P(StoreContract, ADuplicateIdBlocksNoMarkDead) {
   const JobId old = create(due("twice"));
   kill(old);
   NewJob last = due("twice");
@@ -65,12 +65,12 @@ TEST_P(StoreContract, AnIdGivenTwiceStopsNoBurial) {
   claim_and_expire(id);
   db->give_id(old, id);
   EXPECT_EQ(must(db->store().mark_dead(std::vector<JobId>{id})), 1);
-  GivenTwice(db->reports()).expect_both_kept("twice", id, JobStatus::dead);
+  DuplicateIds(db->reports()).expect_both_kept("twice", id, JobStatus::dead);
 }
 
 // Each verb that ends jobs ends one whose id a finished job of the same table has, and one beside it.
-TEST_P(StoreContract, AnIdGivenTwiceStopsNothingThatEndsJobs) {
-  make_perishable();
+TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
+  set_lateness_limit();
   const auto lease = [&](JobId id) { return FinishRequest{id, claim_one(id).token, FinishKind::done, {}, ""}; };
   struct Ending {
     std::string name;
@@ -122,13 +122,13 @@ TEST_P(StoreContract, AnIdGivenTwiceStopsNothingThatEndsJobs) {
     db->give_id(old, id);
     EXPECT_EQ(ending.end({id, other}), 2u);
     EXPECT_EQ(find(other).status, ending.status);
-    GivenTwice(db->reports()).expect_both_kept(ending.name, id, ending.status, {other});
+    DuplicateIds(db->reports()).expect_both_kept(ending.name, id, ending.status, {other});
   }
 }
 
 // A call is all or nothing: one row that the store refuses refuses all of it.
 TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
-  make_perishable();
+  set_lateness_limit();
   const auto jobs = create({due("same"), due("same"), due("same")});
   const Lane lane = lane_of(jobs[0]);
   const auto expect_invalid = [](const auto& reply) {
@@ -152,7 +152,7 @@ TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
 }
 
 // What a node still knows of a job that a failover has lost changes nothing of the job that has its id now.
-TEST_P(StoreContract, AnIdThatWasLostComesAgain) {
+TEST_P(StoreContract, AnIdLostInAFailoverIsReusedSafely) {
   db->stop_standby();
   const JobId lost = create(due());
   const ClaimedJob claimed = claim_one(lost);
@@ -176,7 +176,7 @@ TEST_P(StoreContract, AnIdThatWasLostComesAgain) {
   EXPECT_EQ(find(id).status, JobStatus::running);
 }
 
-TEST_P(StoreContract, NewIdsLieBeyondAllThatAreStored) {
+TEST_P(StoreContract, NewIdsAreGreaterThanAllStoredOnes) {
   std::vector<NewJob> jobs;
   for (int i = 0; i < 20; ++i) jobs.push_back(due("order-" + std::to_string(i)));
   const auto first = create(jobs);

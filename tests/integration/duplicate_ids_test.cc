@@ -4,14 +4,14 @@
 namespace tocsin {
 namespace {
 
-class GivenTwiceTest : public LiveNode {
+class DuplicateIdsTest : public LiveNode {
  protected:
   void create_by_sql(const std::string& type, const std::string& biz_id) {
     database.query("SELECT tocsin.create_job('" + type + "', '" + biz_id + "', now(), NULL, NULL)");
   }
 };
 
-TEST_F(GivenTwiceTest, StopNoOutcomeOfOtherJobs) {
+TEST_F(DuplicateIdsTest, BlockNoOutcomeOfOtherJobs) {
   put_type("hook", {{"handler", receiver.handler()}});
   put_noop("instant");
   create_by_sql("hook", "same");
@@ -29,7 +29,7 @@ TEST_F(GivenTwiceTest, StopNoOutcomeOfOtherJobs) {
   EXPECT_NE(rest().get("/metrics").text.find("tocsin_ids_given_twice_total 1"), std::string::npos);
 }
 
-TEST_F(GivenTwiceTest, TheNextNodeDrawsIdsBeyondThem) {
+TEST_F(DuplicateIdsTest, ANewNodeDrawsIdsAboveStoredOnes) {
   put_type("hook", {{"handler", receiver.handler()}});
   std::string id;
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(becomes(id = create("hook", 0), "done"));
@@ -39,7 +39,7 @@ TEST_F(GivenTwiceTest, TheNextNodeDrawsIdsBeyondThem) {
 }
 
 // As after a promotion: callers of create_job draw without a node, so housekeeping raises the sequence.
-TEST_F(GivenTwiceTest, ANewConnectionOfHousekeepingRaisesTheSequence) {
+TEST_F(DuplicateIdsTest, ANewConnectionOfHousekeepingRaisesTheSequence) {
   put_noop();
   const auto id = std::stoll(create("noop", 3'600'000));
   database.query("SELECT setval('tocsin.job_seq', 1)");

@@ -46,14 +46,14 @@ constexpr const char* kLateness =
 }  // namespace
 
 // Two nodes; the business key says which of them accepted the job, its row who fired it.
-void measure_foreign(Bench& bench) {
+void measure_cross_node(Bench& bench) {
   const Database database(bench.server);
   Subject first(database.url(), {bench.binary, R"({"kind":"noop"})", {"--node-name", "first"}});
   Subject second(database.url(), {bench.binary, R"({"kind":"noop"})", {"--node-name", "second"}});
   wait_for(first.sql(), "SELECT count(DISTINCT o) FROM tocsin.shard_map, unnest(owners) o WHERE o <> 0", 2);
   pause_for(milliseconds(3000));  // both have heard of it, and swept
   Progress progress("jobs accepted by both nodes");
-  const auto n = bench.sizes.foreign_jobs;
+  const auto n = bench.sizes.cross_node_jobs;
   for (std::size_t i = 0; i < n; ++i) {
     const bool is_first = i % 2 == 0;
     (is_first ? first : second)
@@ -67,8 +67,8 @@ void measure_foreign(Bench& bench) {
   }
   first.wait_until_finished(static_cast<std::int64_t>(n), "the last of them");
   const std::string acceptor = "'%' AND split_part(biz_id, '-', 1) ";
-  add(bench.results, "foreign.own_", column(first.sql(), kLateness + acceptor + "= node"));
-  add(bench.results, "foreign.", column(first.sql(), kLateness + acceptor + "<> node"));
+  add(bench.results, "cross_node.own_", column(first.sql(), kLateness + acceptor + "= node"));
+  add(bench.results, "cross_node.", column(first.sql(), kLateness + acceptor + "<> node"));
 }
 
 // One node on two databases; all jobs are created in the first, half of them live in the second.
@@ -78,7 +78,7 @@ void measure_outbox(Bench& bench) {
   pqxx::connection there(b.url());
   wait_for(there, "SELECT count(*) FROM tocsin.biz_type", 1);
   Progress progress("jobs created by SQL");
-  const auto n = bench.sizes.foreign_jobs;
+  const auto n = bench.sizes.cross_node_jobs;
   for (std::size_t i = 0; i < n; ++i) {
     pqxx::nontransaction(node.sql())
         .exec("SELECT tocsin.create_job('" + std::string(kType) + "', 'sql-" + std::to_string(i) +

@@ -1,4 +1,4 @@
-// A node's own statements, issued by hand from one connection with a node's session settings: what is left when all of
+// A node's own statements, issued as raw SQL on one connection with a node's session settings: what is left when all of
 // the node is taken away. The floor that a node is compared with.
 #pragma once
 
@@ -15,15 +15,15 @@
 namespace tocsin::bench {
 
 // Creates the schema and the type kType in an empty database. Returns the id of the type. Throws Failure.
-TypeId install_by_hand(const std::string& database);
+TypeId install_schema(const std::string& database);
 
 // Every verb is one statement and one durable transaction, over the tables of all shards, and throws when it did not
 // apply to all of the jobs.
 // Thread: owner only.
-class ByHand {
+class RawSql {
  public:
   // Every statement is planned, as a node does it before it serves.
-  ByHand(const std::string& database, TypeId type);
+  RawSql(const std::string& database, TypeId type);
 
   // Draws the ids of `jobs`; not part of creating them, as a node draws in large blocks.
   std::vector<JobId> draw_ids(std::span<const BenchJob> jobs);

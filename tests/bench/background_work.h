@@ -11,9 +11,9 @@
 namespace tocsin::bench {
 
 // Does something again and again on a thread of its own until it is stopped.
-class Beside {
+class BackgroundWork {
  public:
-  Beside(std::chrono::milliseconds pause, std::function<void()> work)
+  BackgroundWork(std::chrono::milliseconds pause, std::function<void()> work)
       : thread_([pause, work = std::move(work), this](const std::stop_token& stop) {
           try {
             for (; !stop.stop_requested(); pause_for(pause)) work();

@@ -1,4 +1,4 @@
-#include "bench/by_hand.h"
+#include "bench/raw_sql.h"
 
 #include "cli/rest_client.h"
 #include "postgres/binary_array.h"
@@ -11,7 +11,7 @@
 namespace tocsin::bench {
 namespace {
 
-constexpr const char* kNode = "by hand";
+constexpr const char* kNode = "raw SQL";
 constexpr const char* kLockTimeout = "55P03";
 constexpr std::int64_t kSeed = 1;
 constexpr int kMaxAttempts = 3;
@@ -54,7 +54,7 @@ std::string repeated(std::size_t n, std::int64_t value) {
 
 }  // namespace
 
-TypeId install_by_hand(const std::string& database) {
+TypeId install_schema(const std::string& database) {
   Session session({database});
   if (const auto done = migrate(session, kDefaultShards, [](const std::string&) {}); !done)
     throw Failure(done.error().message);
@@ -67,20 +67,20 @@ TypeId install_by_hand(const std::string& database) {
       .as<TypeId>();
 }
 
-ByHand::ByHand(const std::string& database, TypeId type) : connection_(session_of(database)), type_(type) {
+RawSql::RawSql(const std::string& database, TypeId type) : connection_(session_of(database)), type_(type) {
   create({}, {});
   fire({});
   claim_and_finish({});
   cancel({});
 }
 
-const std::string& ByHand::prepared(const std::string& name, std::string (*make_sql)()) {
+const std::string& RawSql::prepared(const std::string& name, std::string (*make_sql)()) {
   const auto [known, is_new] = prepared_.insert(name);
   if (is_new) connection_.prepare(name, make_sql());
   return *known;
 }
 
-std::vector<JobId> ByHand::draw_ids(std::span<const BenchJob> jobs) {
+std::vector<JobId> RawSql::draw_ids(std::span<const BenchJob> jobs) {
   pqxx::nontransaction tx(connection_);
   const auto rows =
       tx.exec("SELECT nextval('tocsin.job_seq') FROM generate_series(1, " + std::to_string(jobs.size()) + ")");
@@ -92,7 +92,7 @@ std::vector<JobId> ByHand::draw_ids(std::span<const BenchJob> jobs) {
   return ids;
 }
 
-void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) {
+void RawSql::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) {
   using Of = BinaryArray::Of;
   const std::size_t n = jobs.size();
   BinaryArray job_ids(Of::int8), shards(Of::int2), types(Of::int4), due(Of::timestamptz), in(Of::int8),
@@ -117,7 +117,7 @@ void ByHand::create(std::span<const JobId> ids, std::span<const BenchJob> jobs) 
   require(rows[0][1].as<std::size_t>(), n, "create");
 }
 
-void ByHand::fire(std::span<const JobId> ids) {
+void RawSql::fire(std::span<const JobId> ids) {
   const auto fire_by = [&](const char* verb) {
     if (prepared_.insert(verb).second) connection_.prepare(verb, sql::over(verb, sql::kLive));
     pqxx::nontransaction tx(connection_);
@@ -132,7 +132,7 @@ void ByHand::fire(std::span<const JobId> ids) {
   }
 }
 
-std::size_t ByHand::fire_due(Shard shard, int limit) {
+std::size_t RawSql::fire_due(Shard shard, int limit) {
   const int table = sql::live_table_of(shard);
   const std::string name = "fire_due_" + std::to_string(table);
   if (prepared_.insert(name).second) connection_.prepare(name, sql::over("fire_due", sql::live_table(table)));
@@ -140,7 +140,7 @@ std::size_t ByHand::fire_due(Shard shard, int limit) {
   return tx.exec_prepared(name, shard, type_, "-infinity", "infinity", limit, kNode, 0).size();
 }
 
-void ByHand::claim_and_finish(std::span<const JobId> ids) {
+void RawSql::claim_and_finish(std::span<const JobId> ids) {
   const std::size_t n = ids.size();
   const std::string shards = shards_of(ids);
   std::vector<JobId> claimed;
@@ -165,7 +165,7 @@ void ByHand::claim_and_finish(std::span<const JobId> ids) {
   require(rows.size(), n, "finish");
 }
 
-void ByHand::cancel(std::span<const JobId> ids) {
+void RawSql::cancel(std::span<const JobId> ids) {
   pqxx::nontransaction tx(connection_);
   const auto& name = prepared("cancel", [] { return sql::cancel(sql::LockPolicy::together); });
   require(tx.exec_prepared(name, shards_of(ids), array_of(ids)).size(), ids.size(), "cancel");
