@@ -17,12 +17,13 @@ inline int fuzz_runs(int usual) {
   return runs == nullptr ? usual : std::atoi(runs);
 }
 
-// One of them alone: TOCSIN_FUZZ_SEED.
+// The first and the last seed: fuzz_runs() from TOCSIN_FUZZ_FIRST on (1), or TOCSIN_FUZZ_SEED alone.
 inline std::pair<std::uint64_t, std::uint64_t> fuzz_seeds(int usual) {
-  const char* seed = std::getenv("TOCSIN_FUZZ_SEED");
-  if (seed == nullptr) return {1, static_cast<std::uint64_t>(fuzz_runs(usual))};
-  const std::uint64_t one = std::strtoull(seed, nullptr, 10);
-  return {one, one};
+  const char *seed = std::getenv("TOCSIN_FUZZ_SEED"), *begin = std::getenv("TOCSIN_FUZZ_FIRST");
+  const std::uint64_t one = std::strtoull(seed ? seed : "0", nullptr, 10);
+  if (seed) return {one, one};
+  const std::uint64_t first = begin ? std::strtoull(begin, nullptr, 10) : 1;
+  return {first, first + static_cast<std::uint64_t>(fuzz_runs(usual)) - 1};
 }
 
 class Mutator {
