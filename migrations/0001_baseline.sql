@@ -305,7 +305,7 @@ END $$;
 -- of the finished one gets a fresh id and says so among its errors. Returns the ids that are free again. is_ending: the
 -- caller has just taken the live rows away, in a transaction that may go on for long; so the sequence is not raised, for
 -- which every new session would wait.
-CREATE FUNCTION tocsin.free_ids(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
+CREATE FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT is_ending THEN
@@ -1029,7 +1029,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
         EXIT WHEN FOUND;
         -- The id was given twice, and a job that was cancelled today had it first.
-        PERFORM tocsin.free_ids(ARRAY[job_id], is_ending => true);
+        PERFORM tocsin.renumber_finished_jobs(ARRAY[job_id], is_ending => true);
         IF NOT FOUND THEN
           RAISE EXCEPTION 'the id of job % is that of another job', job_id USING ERRCODE = 'serialization_failure', HINT = 'Cancel it again.';
         END IF;

@@ -77,7 +77,7 @@ BEGIN
         ON CONFLICT DO NOTHING;
         EXIT WHEN FOUND;
         -- The id was given twice, and a job that was cancelled today had it first.
-        PERFORM tocsin.free_ids(ARRAY[job_id], is_ending => true);
+        PERFORM tocsin.renumber_finished_jobs(ARRAY[job_id], is_ending => true);
         IF NOT FOUND THEN
           RAISE EXCEPTION 'the id of job % is that of another job', job_id USING ERRCODE = 'serialization_failure', HINT = 'Cancel it again.';
         END IF;
@@ -400,9 +400,9 @@ BEGIN
   RETURN n;
 END $$;
 
--- Name: free_ids(bigint[], boolean); Type: FUNCTION; Schema: tocsin; Owner: -
+-- Name: renumber_finished_jobs(bigint[], boolean); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.free_ids(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
+CREATE FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -2663,9 +2663,9 @@ REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM
 
 REVOKE ALL ON FUNCTION tocsin.forget_shard(leaf regclass, shard smallint) FROM PUBLIC;
 
--- Name: FUNCTION free_ids(ids bigint[], is_ending boolean); Type: ACL; Schema: tocsin; Owner: -
+-- Name: FUNCTION renumber_finished_jobs(ids bigint[], is_ending boolean); Type: ACL; Schema: tocsin; Owner: -
 
-REVOKE ALL ON FUNCTION tocsin.free_ids(ids bigint[], is_ending boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean) FROM PUBLIC;
 
 -- Name: FUNCTION freeze_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 

@@ -30,7 +30,7 @@ DueBatch JobAdmission::next_batch(std::size_t most, const AdmissionTime& time, C
 // Drops jobs that must not start, moves jobs that may not start yet to the backlog, and lines up the rest.
 void JobAdmission::sort_types(Round& round) {
   DueQueue::Types& types = round.due.types();
-  std::size_t held_back = 0;
+  std::size_t limited_types = 0;
   for (auto it = types.begin(); it != types.end();) {
     if (is_held(round.time.catalog, round.time.now, it->first)) {
       const std::size_t before = types.size();
@@ -39,8 +39,8 @@ void JobAdmission::sort_types(Round& round) {
       continue;
     }
     const BizType& type = *round.time.catalog.find(it->first);
-    if (memory_.is_held_back(type, it->second.jobs.size())) {
-      ++held_back;
+    if (memory_.is_limited(type, it->second.jobs.size())) {
+      ++limited_types;
       spill(round, it->second, type);
     }
     if (it->second.is_empty()) {
@@ -50,12 +50,12 @@ void JobAdmission::sort_types(Round& round) {
     add_ready(round, it->second, type);
     ++it;
   }
-  held_back_ = held_back;
+  limited_types_ = limited_types;
 }
 
 void JobAdmission::spill(Round& round, DueQueue::TypeQueue& queue, const BizType& type) {
   const WallTime now = round.time.now;
-  std::size_t keep = memory_.of_each(held_back_);
+  std::size_t keep = memory_.jobs_per_type(limited_types_);
   if (type.is_pull()) {
     const bool is_asked = polls_.demand(type.type_id) > 0;
     if (queue.asked_at == WallTime{} || is_asked || now < queue.asked_at) queue.asked_at = now;

@@ -117,7 +117,7 @@ class JobAdmission {
   };
 
   void sort_types(Round& round);
-  // Moves the jobs of a held-back type beyond its share of memory to the backlog.
+  // Moves the jobs of a limited type beyond its share of memory to the backlog.
   void spill(Round& round, DueQueue::TypeQueue& queue, const BizType& type);
   void add_ready(Round& round, DueQueue::TypeQueue& queue, const BizType& type);
   bool serve(Round& round, LoadClass load, std::size_t most);
@@ -151,9 +151,9 @@ class JobAdmission {
   // Under the lock of due_.
   std::array<std::array<TurnOrder, kForms>, kClasses> types_turn_;
   std::array<std::size_t, kClasses> forms_turn_{};
-  unsigned turn_ = 0;          // of the load classes
-  WallTime light_until_{};     // until then secondary claimers serve only light types
-  std::size_t held_back_ = 0;  // types that MemoryShare held back in the round before: they share a quarter
+  unsigned turn_ = 0;              // of the load classes
+  WallTime light_until_{};         // until then secondary claimers serve only light types
+  std::size_t limited_types_ = 0;  // limited types (memory_share.h) in the round before: they share a quarter
 };
 
 }  // namespace tocsin

@@ -102,7 +102,7 @@ void FlowControl::put_back(TypeId type, std::size_t n, Pace pace, bool is_instan
   pools_.put_back(type, n);
 }
 
-void FlowControl::release(TypeId type, std::size_t n) {
+void FlowControl::return_all(TypeId type, std::size_t n) {
   if (n == 0) return;
   bool is_awaited = false;
   {
@@ -112,7 +112,7 @@ void FlowControl::release(TypeId type, std::size_t n) {
   release_used(type, n, is_awaited);
 }
 
-void FlowControl::end_attempt(TypeId type) {
+void FlowControl::return_slot(TypeId type) {
   bool is_awaited = false;
   {
     MutexLock lock(mutex_);

@@ -1,6 +1,7 @@
 // FlowControl: counts what this node may start of each type now: permits of max_running, tokens of its part of each
 // rate, and slots of the start pools (connections to an endpoint, threads of a pool). One per node, shared by the
-// engines of all its databases: JobAdmission takes before a claim, the stages return.
+// engines of all its databases: JobAdmission (on the claimers' threads) takes before a claim; the runner, the finisher
+// and the lease table return.
 //
 // The control database lends permits and parts of rates to the node for a time (PermitRenewer). Before begin_sharing()
 // the node is taken to be alone and has all of them. Each rate has a TokenBucket that fills at the node's part of it.
@@ -26,7 +27,7 @@ namespace tocsin {
 // so that fresh ones stay on time.
 enum class Pace { fresh, catch_up };
 
-// Jobs of one type that are due on this node and not claimed. With a backlog, whose size is not known, a million.
+// Jobs of one type that are due on this node and not claimed. 1,000,000 stands for a backlog, whose size is not known.
 struct Waiting {
   std::size_t fresh = 0;
   std::size_t late = 0;  // at the catch-up pace
@@ -44,10 +45,12 @@ class FlowControl {
     MonoTime again = MonoTime::max();  // if fewer than wanted: when to call again; max: the callback says so
   };
   // Takes permits, rate tokens and pool slots to start up to `want` jobs of the type, each with a lease of at most
-  // `lease` (default, and at least, its ttr). A lease longer than that of the grant gets no permit. A pool slot is
-  // returned by put_back(), release(), end_attempt() or hand_over(); a permit by put_back(), release(),
-  // release_permit() or end_lease(); tokens by put_back() only. `waiting`: the number of types that wait for the same
-  // start pool, this one included.
+  // `lease` (default, and at least, its ttr). A lease longer than that of the grant gets no permit. What is taken is
+  // returned by
+  //   a pool slot      put_back(), return_all(), return_slot(), hand_over()
+  //   a permit         put_back(), return_all(), return_permit(), end_lease()
+  //   a rate token     put_back()
+  // `waiting`: the number of types that wait for the same start pool, this one included.
   Taken take(const BizType& type, std::size_t want, Pace pace, MonoTime now, std::optional<Duration> lease = {},
              std::size_t waiting = 1);
   // Returns what take() gave for `n` jobs that do not start: slots, permits and rate tokens. Does not notify: that
@@ -55,11 +58,11 @@ class FlowControl {
   // was at take().
   void put_back(TypeId type, std::size_t n, Pace pace, bool is_instant);
   // Returns the permits and slots of `n` jobs that have ended.
-  void release(TypeId type, std::size_t n);
+  void return_all(TypeId type, std::size_t n);
   // The same for one job in two steps: the attempt has ended, which frees its slot; later its outcome is written, which
   // frees its permit.
-  void end_attempt(TypeId type);
-  void release_permit(TypeId type) { release_used(type, 1, false); }
+  void return_slot(TypeId type);
+  void return_permit(TypeId type) { release_used(type, 1, false); }
 
   // The jobs of types with max_running that are leased to consumers and webhook receivers: each keeps its permit.
   LeaseTable& leases() { return leases_; }

@@ -29,7 +29,8 @@ inline std::string_view text_of(const amqp_bytes_t& bytes) {
   return {static_cast<const char*>(bytes.bytes), bytes.len};
 }
 
-// Every Error is `unavailable`. Thread: owner only, except interrupt() (any, while the object lives).
+// Every Error is `unavailable`. Thread: owner only (the publisher's or the entry consumer's),
+// except interrupt() (any, while the object lives).
 class AmqpConnection {
  public:
   AmqpConnection();
@@ -38,10 +39,10 @@ class AmqpConnection {
   AmqpConnection& operator=(const AmqpConnection&) = delete;
 
   // Connects, logs in and opens the channel. `heartbeat_s`: interval of AMQP heartbeats in seconds; 0: none. With
-  // heartbeats the owner must call the library at least that often, which sends them while it reads, or the broker may
-  // close the connection. `timeout`:
-  // bounds each step (resolving the name, connecting, the login) and, later, each wait for an answer. A connection
-  // whose peer acknowledges no data for 15 s fails. REQUIRES: called once, before all else but interrupt().
+  // heartbeats the owner must call the library at least that often, because it sends them only while it reads; else the
+  // broker may close the connection. `timeout`: the limit of each step (resolving the name, connecting, the login) and,
+  // later, of each wait for an answer. A connection whose peer acknowledges no data for 15 s fails. REQUIRES: called
+  // once, before all else but interrupt().
   Status open(const AmqpServer& server, int heartbeat_s, std::chrono::milliseconds timeout);
 
   // The result of the last library call that waits for an answer, such as amqp_basic_consume().

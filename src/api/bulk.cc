@@ -8,7 +8,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::int64_t kMostDelayMs = kHorizon / std::chrono::milliseconds(1);
+constexpr std::int64_t kMostDelayMs = kMaxDelay / std::chrono::milliseconds(1);
 constexpr std::int64_t kMostSpreadMs = 366LL * 24 * 3600 * 1000;
 constexpr std::size_t kMostReasonBytes = 1000;
 constexpr int kMostListed = 100;
@@ -64,11 +64,11 @@ void read_bulk_filter(JsonObject& in, BulkCall& bulk) {
 void check_deadlines(JsonObject& in, const BulkRequest& request, bool is_rounded, WallTime now) {
   const auto& first = request.action_time;
   const bool is_known = now != WallTime{};
-  if (first && (is_too_early(*first, is_rounded) || (is_known && *first > now + kHorizon)))
+  if (first && (is_too_early(*first, is_rounded) || (is_known && *first > now + kMaxDelay)))
     return in.fail("action_time", "Must lie between 2000-01-01 and 50 years ahead.");
   const WallTime last =
       first.value_or(now + request.delay.value_or(Duration(0))) + request.spread.value_or(Duration(0));
-  if ((is_known || !first) && last > now + kHorizon)
+  if ((is_known || !first) && last > now + kMaxDelay)
     in.fail("spread_ms", "The last deadline must lie at most 50 years ahead.", 422);
 }
 

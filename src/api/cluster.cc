@@ -148,7 +148,7 @@ void shards(ApiContext& context, const CallPtr& call) {
       [&context, call, page](const std::vector<DatabaseAnswer<DueSoon>>& answers) {
         if (!refused_by_all(context, call, answers)) call->reply(200, shards_text(context.backend, page, answers));
       },
-      0, Pool::slow_reads);
+      0, RequestQueue::slow_reads);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string biz_id_of(const EntryMessage& message, const std::string& key) {
 }
 
 When read_delay(JsonObject& in, const EntryMessage& message, WallTime now) {
-  constexpr auto kMostMs = std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count();
+  constexpr auto kMostMs = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxDelay).count();
   bool is_rounded = false;
   const auto at = in.time("action_time", &is_rounded);
   const auto delay_ms = in.integer("delayTime", {0, kMostMs});
@@ -35,7 +35,7 @@ When read_delay(JsonObject& in, const EntryMessage& message, WallTime now) {
   const Duration delay = std::chrono::milliseconds(delay_ms.value_or(0));
   if (!at && !message.sent_at) return {.at = {}, .in = delay};
   const WallTime due = at ? *at : *message.sent_at + delay;
-  if (is_too_early(due, at && is_rounded) || due > now + kHorizon)
+  if (is_too_early(due, at && is_rounded) || due > now + kMaxDelay)
     in.fail(at ? "action_time" : "delayTime", "Must lie between 2000-01-01 and 50 years ahead.");
   // A producer that sends a message again sends it later.
   return {.at = due, .in = {}, .asked_in = at ? std::nullopt : std::optional(delay)};

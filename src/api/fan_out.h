@@ -30,24 +30,27 @@ std::vector<DatabaseId> databases_of(const std::map<DatabaseId, Part>& parts) {
   return database_ids;
 }
 
-// Which threads of a database do the work: those of Backend::post, post_read or post_waiting.
-enum class Pool { writes, slow_reads, lock_waits };
+// Which queue of a database takes the work: that of Backend::post, post_read or post_waiting.
+enum class RequestQueue { writes, slow_reads, lock_waits };
 
 // Sends a request to a database; `reply` is called once, on any thread. False: its queue is full, and `reply` is not
 // called.
 template <class T>
 using Ask = std::function<bool(DatabaseId, std::function<void(Result<T>)> reply)>;
 
-// Calls `ask` for each database, and `done` once, with the answers in the order of `database_ids`, on the thread of the
-// last one: maybe the caller's, before gather() returns. The answer is Error unavailable for a database that cannot be
-// used and, if several are asked, for one that does not answer or has a full queue. A single database is asked even if
-// it does not answer; if its queue is full, the call is refused with 429 and `done` is not called. An exception in
-// `done` is answered 500. `of`: how many databases the caller asks in all, if it calls gather() for one after the
-// other; 0: only these. REQUIRES: at least one database.
+// Calls `ask` for each database, then `done` once with all answers, in the order of `database_ids`.
+// - Thread: `done` runs on the thread of the last answer, which may be the caller's, before gather() returns.
+// - Several databases: one that cannot be used, does not answer or has a full queue has Error unavailable.
+// - A single database is asked even if it does not answer. If its queue is full, the call is refused with 429 and
+//   `done` is not called.
+// - An exception in `done` is answered 500.
+// `total_databases`: how many the request asks in all, if it calls gather() several times; 0: only these. REQUIRES: at
+// least one database.
 template <class T>
 void gather(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
-            const Ask<T>& ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0) {
-  const bool is_of_several = std::max(of, database_ids.size()) > 1;
+            const Ask<T>& ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
+            std::size_t total_databases = 0) {
+  const bool is_of_several = std::max(total_databases, database_ids.size()) > 1;
   struct State {
     explicit State(std::size_t n) : left(n) {}
     Mutex mutex;
@@ -95,25 +98,26 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
   };
 }
 
-// gather() for `ask` that runs on a thread of each database, of `pool`.
+// gather() for an `ask` that runs on a thread of each database, taken from its `queue`.
 template <class T>
 void fan_out(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
              std::function<Result<T>(DatabaseId, Stores&)> ask,
-             std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t of = 0, Pool pool = Pool::writes) {
-  const Ask<T> post = [&context, ask = std::move(ask), pool](DatabaseId database_id,
-                                                             std::function<void(Result<T>)> reply) {
+             std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t total_databases = 0,
+             RequestQueue queue = RequestQueue::writes) {
+  const Ask<T> post = [&context, ask = std::move(ask), queue](DatabaseId database_id,
+                                                              std::function<void(Result<T>)> reply) {
     auto work = replying<T>([ask, database_id](Stores& stores) { return ask(database_id, stores); }, std::move(reply));
-    switch (pool) {
-      case Pool::slow_reads:
+    switch (queue) {
+      case RequestQueue::slow_reads:
         return context.backend.post_read(database_id, std::move(work));
-      case Pool::lock_waits:
+      case RequestQueue::lock_waits:
         return context.backend.post_waiting(database_id, std::move(work));
-      case Pool::writes:
+      case RequestQueue::writes:
         break;
     }
     return context.backend.post(database_id, std::move(work));
   };
-  gather<T>(context, call, database_ids, post, std::move(done), of);
+  gather<T>(context, call, database_ids, post, std::move(done), total_databases);
 }
 
 // If no database answered, refuses the call with the error of the first and returns true. REQUIRES: `answers` not
@@ -125,7 +129,7 @@ bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::v
   return true;
 }
 
-// Writes the databases' names as an array, if there is one.
+// Writes the databases' names as an array; nothing if there are none.
 inline void write_names(JsonWriter& out, const char* key, const Backend& backend,
                         const std::vector<DatabaseId>& database_ids) {
   if (database_ids.empty()) return;
@@ -135,7 +139,7 @@ inline void write_names(JsonWriter& out, const char* key, const Backend& backend
 }
 
 // Writes "in_doubt", the names of the databases with Error in_doubt (the write may have happened), and "missing", those
-// with another error; each only if it has a name.
+// with another error. An empty list is not written.
 template <class T>
 void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
   std::vector<DatabaseId> in_doubt, missing;

@@ -18,7 +18,7 @@ namespace tocsin {
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
 
 struct HeadScan {
-  std::size_t size = 0;           // bytes of the whole head with its empty line; 0: not complete yet, or a mistake
+  std::size_t size = 0;           // bytes of the whole head with its empty line; 0: not complete yet, or malformed
   const char* mistake = nullptr;  // why the head is refused (400), such as a bare line feed or too many lines
 };
 
@@ -32,9 +32,9 @@ bool has_bare_line_feed(std::string_view text);  // a line feed without a carria
 // or expectation (417) that is not supported; nullopt: the head is right.
 std::optional<Problem> check_head(const BeastRequest& head);
 
-// The head as the API reads it, without `address`. The host of an absolute target (http://host/path) replaces that of
-// the Host field. nullopt: the target is neither a path nor such a URL (`*`, host:port, a fragment). REQUIRES:
-// check_head() returned nullopt.
+// The head as the API reads it; `address` (of the client) is left empty. The host of an absolute target
+// (http://host/path) replaces that of the Host field. nullopt: the target is neither a path nor such a URL (`*`,
+// host:port, a fragment). REQUIRES: check_head() returned nullopt.
 std::optional<HttpRequest> request_of(const BeastRequest& head);
 
 }  // namespace tocsin

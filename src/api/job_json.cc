@@ -88,10 +88,10 @@ When read_when(JsonObject& in, WallTime now) {
   bool is_rounded = false;
   const auto at = in.time("action_time", &is_rounded);
   const auto delay_ms =
-      in.integer("delay_ms", {0, std::chrono::duration_cast<std::chrono::milliseconds>(kHorizon).count()});
+      in.integer("delay_ms", {0, std::chrono::duration_cast<std::chrono::milliseconds>(kMaxDelay).count()});
   if (at && delay_ms) in.fail("delay_ms", "Give action_time or delay_ms, not both.");
   if (!at && !delay_ms) in.fail("action_time", "Give action_time or delay_ms.");
-  if (at && (is_too_early(*at, is_rounded) || *at > now + kHorizon))
+  if (at && (is_too_early(*at, is_rounded) || *at > now + kMaxDelay))
     in.fail("action_time", "Must lie between 2000-01-01 and 50 years ahead.");
   if (at) return {.at = at, .in = {}};
   return {.at = {}, .in = std::chrono::milliseconds(delay_ms.value_or(0))};

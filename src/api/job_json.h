@@ -1,5 +1,5 @@
-// The only translation between a Job and its JSON, and the limits of what a create may ask for. Used by the handlers of
-// routes, and in part by take_messages() (entry.h). Thread: any.
+// The only translation between a Job and its JSON, and the limits of what a create may ask for. Used by the REST
+// routes, by take_messages() (entry.h), and by the webhook and broker handlers, which send job_text(). Thread: any.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ inline constexpr std::size_t kMaxBizIdBytes = 128;
 inline constexpr std::size_t kMaxKeyBytes = 256;  // of an idempotency_key
 inline constexpr int kMaxAttempts = 1000;
 inline constexpr WallTime kEarliestActionTime = std::chrono::sys_days(std::chrono::year(2000) / 1 / 1);
-// `is_rounded`: `action_time` was rounded up to a microsecond. If it is the earliest time then, the caller wrote an
-// earlier one.
+// `is_rounded`: `action_time` was rounded up to a microsecond. Then kEarliestActionTime itself is too early, because
+// the caller wrote an earlier time, such as 1999-12-31T23:59:59.9999999Z.
 constexpr bool is_too_early(WallTime action_time, bool is_rounded) {
   return action_time < kEarliestActionTime || (is_rounded && action_time == kEarliestActionTime);
 }
-inline constexpr Duration kHorizon =
-    std::chrono::days(18'263);  // 50 years, with the most leap days: no deadline lies farther ahead
+// The longest time from now to a deadline: 50 years with the most leap days.
+inline constexpr Duration kMaxDelay = std::chrono::days(18'263);
 
 // Writes the whole job as one JSON object. `catalog`: has the name of its type; if it does not, job.biz_type is
 // written, or null if that is empty. `more`: further members, as JSON without braces.
@@ -42,8 +42,8 @@ struct JobRequest {
   std::string biz_type;
   NewJob job;
 };
-// Reads every field of `in`; mistakes go to in.problem(). REQUIRES: "attribute" is the verbatim field of the
-// JsonDocument.
+// Reads every field of `in`; mistakes go to in.problem(). REQUIRES: the JsonDocument was made with "attribute"
+// as its `verbatim` field.
 JobRequest read_job(JsonObject& in, WallTime now, std::size_t max_attribute_bytes);
 
 // Reads action_time or delay_ms, of which exactly one must be there. Mistakes go to in.problem(). `now`: by the

@@ -144,7 +144,7 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
           call->reply(200, page_text(*call, *page, catalog, missing));
         });
       },
-      0, Pool::slow_reads);
+      0, RequestQueue::slow_reads);
 }
 
 // The jobs of a key share an index and statements with those of other keys.

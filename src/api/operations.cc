@@ -111,7 +111,7 @@ void stats(ApiContext& context, const CallPtr& call) {
       [&context, call](const std::vector<DatabaseAnswer<Numbers>>& answers) {
         if (!refused_by_all(context, call, answers)) call->reply(200, stats_text(context.backend, answers));
       },
-      0, Pool::slow_reads);
+      0, RequestQueue::slow_reads);
 }
 
 Route read_route(std::string path, Access access, std::string operation_id, std::string summary, std::string reply,

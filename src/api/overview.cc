@@ -317,7 +317,7 @@ void overview(ApiContext& context, const CallPtr& call) {
         if (refused_by_all(context, call, answers)) return;
         call->reply(200, Overview(context.backend, std::move(answers)).text());
       },
-      0, Pool::slow_reads);
+      0, RequestQueue::slow_reads);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::vector<ReportColumn> with_events() {
   for (const char* name : {"created", "done", "cancelled", "dead", "dropped_late", "revived", "attempts", "retried"})
     columns.push_back({name, Merge::sum});
   for (const ReportColumn late :
-       {ReportColumn{"p50_ms", Merge::p50}, {"p90_ms", Merge::p90}, {"p99_ms", Merge::p99}, {"max_ms", Merge::most}})
+       {ReportColumn{"p50_ms", Merge::p50}, {"p90_ms", Merge::p90}, {"p99_ms", Merge::p99}, {"max_ms", Merge::max}})
     columns.push_back(late);
   return columns;
 }
@@ -33,14 +33,14 @@ std::vector<ReportColumn> with_percentiles(std::vector<ReportColumn> columns) {
                                     {"p50_ms", Merge::p50},
                                     {"p90_ms", Merge::p90},
                                     {"p99_ms", Merge::p99},
-                                    {"max_ms", Merge::most}})
+                                    {"max_ms", Merge::max}})
     columns.push_back(column);
   return columns;
 }
 
 std::vector<ReportColumn> recent_columns() {
   return with_percentiles({{"biz_type", Merge::key},
-                           {"seconds", Merge::most},
+                           {"seconds", Merge::max},
                            {"created", Merge::sum},
                            {"done", Merge::sum},
                            {"dead", Merge::sum},
@@ -95,7 +95,7 @@ void add_histogram(Histogram& histogram, const json& buckets) {
 
 void add_value(json& into, const json& value, Merge merge) {
   if (value.is_null()) return;
-  if (into.is_null() || (merge == Merge::least && value < into) || (merge == Merge::most && into < value)) {
+  if (into.is_null() || (merge == Merge::min && value < into) || (merge == Merge::max && into < value)) {
     into = value;
   } else if (merge == Merge::sum) {
     into = into.get<std::int64_t>() + value.get<std::int64_t>();
@@ -226,8 +226,8 @@ const std::vector<ReportShape>& report_shapes() {
         {"biz_type", Merge::key},
         {"reason", Merge::key},
         {"n", Merge::sum},
-        {"first_at", Merge::least},
-        {"last_at", Merge::most},
+        {"first_at", Merge::min},
+        {"last_at", Merge::max},
         {"sample_job_id", Merge::last}}},
       {Report::dead_now,
        "dead_now",
@@ -236,8 +236,8 @@ const std::vector<ReportShape>& report_shapes() {
         {"reason", Merge::key},
         {"n", Merge::sum},
         {"is_exact", Merge::all},
-        {"first_at", Merge::least},
-        {"last_at", Merge::most},
+        {"first_at", Merge::min},
+        {"last_at", Merge::max},
         {"sample_job_id", Merge::last}},
        false},
       {Report::outcome,
@@ -265,7 +265,7 @@ const std::vector<ReportShape>& report_shapes() {
         {"low", Merge::sum},
         {"high", Merge::sum},
         {"is_exact", Merge::all},
-        {"counted_at", Merge::least}},
+        {"counted_at", Merge::min}},
        true,
        false},
       {Report::backlog,
@@ -274,8 +274,8 @@ const std::vector<ReportShape>& report_shapes() {
        {{"biz_type", Merge::key},
         {"due", Merge::sum},
         {"is_exact", Merge::all},
-        {"oldest_due_at", Merge::least},
-        {"oldest_age_ms", Merge::most},
+        {"oldest_due_at", Merge::min},
+        {"oldest_age_ms", Merge::max},
         {"waits_for", Merge::first}},
        false},
       {Report::audit,

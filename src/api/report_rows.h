@@ -13,17 +13,18 @@ namespace tocsin {
 // How a column's values in rows with the same keys, one per database, become one value. Nulls are left out. A row's
 // histogram is its member `buckets` (ReportStore::report).
 enum class Merge {
-  key,    // rows with the same keys become one row; rows of the report audit never do
+  key,    // rows with the same keys become one row; rows of Report::audit are never merged
   sum,    // of integers
-  least,  // the earliest time
-  most,   // the largest number or latest time
+  min,    // the earliest time
+  max,    // the largest number or latest time
   first,  // any that is not null
-  last,   // that of the row with the latest last_at
+  last,   // that of the row with the latest value of its column last_at
   all,    // true when all are
   p50,    // percentiles of the merged histograms; without any, the value of the first row
   p90,
   p99,
-  // Computed from the sums of the columns n and missed, and target_share: the part of starts that must be in time.
+  // Computed from the sums of the columns n and missed, and the column target_share: the part of first starts that must
+  // be in time.
   share,   // part of the n starts that were in time, 0..1; 1 without any
   budget,  // part of the allowed misses that is left, at most 1; negative: overdrawn
   is_met,  // whether no more were missed than target_share allows
@@ -50,8 +51,9 @@ const ReportShape& report_shape_of(Report report);  // of any report, those used
 // rows at most), "next_cursor" (null if no row is left), "columns", and "totals" of these items if the report has
 // columns that can be added up. `parts`: the rows of each database, as ReportStore::report returns them (JSON objects);
 // with has_range each database must have been asked for one more than `limit`. `after`: keys of the last row of the
-// page before; empty: from the beginning. Read only without has_range: there the parts are whole, and no rows are
-// written if none has these keys. `filter`: that of the request, see report_cursor. Throws if a row is not JSON.
+// page before; empty: from the beginning. It is used only without has_range, where each database returns all its rows;
+// if no row has these keys, the page is empty. `filter`: that of the request, see report_cursor. Throws if a row is not
+// JSON.
 std::string merged_report(const ReportShape& shape, const std::vector<std::vector<std::string>>& parts, int limit,
                           const std::vector<std::string>& after, const std::string& filter);
 

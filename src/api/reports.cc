@@ -70,7 +70,7 @@ void report(ApiContext& context, const CallPtr& call, const ReportShape& shape, 
         if (call->parameter("tz")) append_json_string(text += R"(,"tz":)", zone_of_rows(query));
         call->reply(200, text + "}");
       },
-      0, Pool::slow_reads);
+      0, RequestQueue::slow_reads);
 }
 
 void report(ApiContext& context, const CallPtr& call, const ReportShape& shape) {

@@ -146,7 +146,7 @@ BizType read_type(JsonObject& in, const std::string& name, std::optional<bool>& 
   if (const auto n = in.integer("max_running", {1, 1'000'000})) type.max_running = static_cast<int>(*n);
   type.rate_per_s = in.number("rate_per_s", 0.001, 1e6);
   if (auto catch_up = in.object("catch_up")) {
-    if (const auto ms = catch_up->integer("drop_older_than_ms", {1, ms_of(kHorizon)}))
+    if (const auto ms = catch_up->integer("drop_older_than_ms", {1, ms_of(kMaxDelay)}))
       type.drop_older_than = milliseconds(*ms);
     type.catch_up_rate_per_s = catch_up->number("rate_per_s", 0.001, 1e6);
     catch_up->end();

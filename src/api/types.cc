@@ -199,7 +199,7 @@ void remove_copies(ApiContext& context, const CallPtr& call, const std::vector<D
       [&context, call, version](const RemoveAnswers& answers) {
         take_answers_of_copies(context, call, answers, version);
       },
-      0, Pool::lock_waits);
+      0, RequestQueue::lock_waits);
 }
 
 void remove(ApiContext& context, const CallPtr& call) {
@@ -240,7 +240,7 @@ void pause(ApiContext& context, const CallPtr& call) {
     JsonObject in = document.root();
     until = in.time("until");
     const WallTime now = context.backend.now();
-    if (until && (*until <= now || *until > now + kHorizon)) in.fail("until", "Must lie ahead, at most 50 years.");
+    if (until && (*until <= now || *until > now + kMaxDelay)) in.fail("until", "Must lie ahead, at most 50 years.");
     call->audit.reason = in.string("reason", 0, kMostReason).value_or("");
     in.end();
     if (document.problem()) return call->refuse(*document.problem());

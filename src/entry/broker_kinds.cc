@@ -20,7 +20,7 @@ namespace {
 
 struct Kind {
   BrokerKind::ExitReader read_exit = nullptr;
-  Result<Entry> (*read_entry)(const std::string& settings_json, const std::string& path) = nullptr;  // or none
+  Result<Entry> (*parse_entry_topic)(const std::string& settings_json, const std::string& path) = nullptr;  // or none
 };
 
 const std::map<std::string, Kind>& kinds() {
@@ -47,16 +47,17 @@ void add_broker_kinds(HandlerRegistry& registry, const AddressGuard& guard, cons
     registry.add(std::make_unique<BrokerKind>(name, kind.read_exit, shared, clock, write_job));
 }
 
-Result<Entry> read_entry(const std::string& settings_json, std::size_t index) {
+Result<Entry> parse_entry_topic(const std::string& settings_json, std::size_t index) {
   const std::string path = "entry[" + std::to_string(index) + "].";
   Settings settings(settings_json, path);
   const std::string name = settings.required_text("kind");
   const auto kind = kinds().find(name);
-  if (kind != kinds().end() && kind->second.read_entry) return kind->second.read_entry(settings_json, path);
+  if (kind != kinds().end() && kind->second.parse_entry_topic)
+    return kind->second.parse_entry_topic(settings_json, path);
   if (auto error = settings.problem()) return *error;
   std::string known;
   for (const auto& [each, what] : kinds())
-    if (what.read_entry) known += (known.empty() ? "" : ", ") + each;
+    if (what.parse_entry_topic) known += (known.empty() ? "" : ", ") + each;
   return Error{ErrorCode::invalid,
                known.empty() ? "this build has no brokers" : "must be one of " + known + " (the kinds of this build)",
                path + "kind"};

@@ -13,8 +13,8 @@ namespace tocsin {
 void add_broker_kinds(HandlerRegistry& registry, const AddressGuard& guard, const Clock& clock,
                       const BrokerKind::JobWriter& write_job);
 
-// Reads NodeConfig::entries[index], an entry topic as JSON, without connecting. Error invalid: its field is the one at
-// fault, as "entry[0].url".
-Result<Entry> read_entry(const std::string& settings_json, std::size_t index);
+// Parses the settings of one entry topic, a JSON text, without connecting. `index`: its position in
+// NodeConfig::entries. Error invalid: its field is the one at fault, such as "entry[0].url".
+Result<Entry> parse_entry_topic(const std::string& settings_json, std::size_t index);
 
 }  // namespace tocsin

@@ -1,14 +1,15 @@
-// Housekeeping: the thread of a node that maintains one database. Every second while there are counts to fold or the
-// last turn failed, else every 3 s, it takes a turn: it does the tasks that are due. Several nodes may do the same task
-// at once. Owned by Database.
+// Housekeeping: the thread of a node that maintains one database. Each turn does the tasks that are due. A turn begins
+// every 3 s, or every second while counts are to be folded or the last turn failed. Several nodes may do the same task
+// at once. Owned by Database (node/database.h).
 //
 //   read the types                                                         3 s
 //   fold counts (add up what transactions have noted)                      1 s while there are any, else 3 s
 //   check that the right database answers (DatabaseCheck)                  30 s; 3 s through a pooler
 //   write report histograms, count jobs by type                            10 s
-//   count the horizon (jobs due per slot of time), one type at a turn      10 s after the last type
+//   count the horizon (jobs due per slot of time), one type in each turn   10 s after the last type
 //   store days of time zones for reports                                   5 min
-//   create history tables, drop an old one, forget nodes, types, reports   10 min; 30 s while more are due; 1 min after
+//   create history tables, drop an old one, delete dead nodes, removed
+//   types and old reports                                                  10 min; 30 s while more are due; 1 min after
 //                                                                          a failure
 #pragma once
 
@@ -50,7 +51,7 @@ class Housekeeping {
     std::function<std::vector<ReportHistogram>()> take_histograms;  // removes and returns the histograms to write
     std::function<void(std::vector<TypeState>)> counted;            // numbers of jobs by type, newly read
     // Called when it changes: the number of history tables that are past their retention by the database's clock alone.
-    // They are kept until a second source of time agrees (DayWitness).
+    // They are kept until a second source of time agrees (core/day_witness.h).
     std::function<void(std::size_t tables)> withheld = [](std::size_t) {};
   };
   Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks);

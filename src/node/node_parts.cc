@@ -110,7 +110,7 @@ FunctionDatabases Node::Impl::function_databases() const {
 Status Node::Impl::make_entries() {
   entry_context_.emplace(*backend_, config_.max_attribute_bytes);
   for (std::size_t i = 0; i < config_.entries.size(); ++i) {
-    auto entry = read_entry(config_.entries[i], i);
+    auto entry = parse_entry_topic(config_.entries[i], i);
     if (!entry) return entry.error();
     entries_.push_back(std::make_unique<EntryConsumer>(*std::move(entry), *entry_context_, entry_counts_));
   }

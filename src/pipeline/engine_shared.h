@@ -108,12 +108,12 @@ struct EngineShared {
   bool hint(const Candidate& job);  // as Engine::hint
   // Returns the slots (of the limiter and the start pool) and permits of `n` claimed jobs that have ended.
   void release(TypeId type, std::size_t n) {
-    flow->release(type, n);
+    flow->return_all(type, n);
     limiter.release(type, n);  // wakes the claimers
   }
   // The same for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
   void release_ended(TypeId type) {
-    flow->release_permit(type);
+    flow->return_permit(type);
     limiter.release(type, 1);
   }
   // Returns the slots, permits and rate tokens of `n` jobs that were not won, or whose claim was released.

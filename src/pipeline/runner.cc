@@ -44,7 +44,7 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
   const ClaimedJob& job = *claimed;
   handler->start(job, [&shared = shared_, now, claimed = std::move(claimed)](Outcome outcome) {
     const bool has_ended = outcome.kind != Outcome::Kind::not_started && outcome.kind != Outcome::Kind::handed_over;
-    if (has_ended) shared.flow->end_attempt(claimed->job.type_id);
+    if (has_ended) shared.flow->return_slot(claimed->job.type_id);
     put(shared, {claimed, std::move(outcome), false, now, has_ended});
   });
 }

@@ -1,9 +1,10 @@
-// ScanOverflow: the lanes with rows that did not fit into memory when a scan read them, or that follow a page of rows
-// after which a scan stopped reading; for each lane the earliest such fire_at, its overflow watermark.
+// ScanOverflow: the lanes (the jobs of one type in one shard) of which scans left rows unread, because memory was full
+// or the scan ended after a full page (LaneCursor::stop_page()). Each has an overflow watermark: the earliest fire_at
+// that may be unread.
 //
 // When that time has passed, and memory has few due jobs of the type left or a lane of the type has become backlog, the
-// scanner promotes all such lanes of the type at once: they become backlog, which is claimed from the table. No lane
-// waits for the next scan or runs ahead of the others. Reads no clock. Thread: owner only (the scanner's).
+// scanner promotes all such lanes of the type at once: they become backlog, whose jobs are claimed from the table. So
+// none of them is served before the others. Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>

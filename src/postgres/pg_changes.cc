@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "postgres/id_clash.h"
+#include "postgres/duplicate_ids.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/values.h"
@@ -137,8 +137,8 @@ Status PgChanges::write_by_kind(const SubBatch& part) {
 
 // After a conflict the rows are still pending; answer_unchanged() says `locked`.
 Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
-  Status done =
-      session_.write([&](pqxx::nontransaction& tx) { with_ids_freed(session_, tx, {}, [&] { statement(tx); }); });
+  Status done = session_.write(
+      [&](pqxx::nontransaction& tx) { with_duplicate_ids_repaired(session_, tx, {}, [&] { statement(tx); }); });
   has_written_ = has_written_ || done;
   if (!done && is_contention(done.error().code)) return Unit{};
   return done;

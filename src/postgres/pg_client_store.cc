@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "postgres/id_clash.h"
+#include "postgres/duplicate_ids.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_changes.h"
 #include "postgres/pg_create.h"
@@ -177,7 +177,7 @@ Status PgClientStore::cancel_unanswered(std::span<const JobId> unanswered, sql::
   const JobArrays keys(unanswered);
   return session_.write([&](pqxx::nontransaction& tx) {
     const std::string name = "cancel_" + std::to_string(static_cast<int>(policy));
-    const auto rows = with_ids_freed(session_, tx, unanswered, [&] {
+    const auto rows = with_duplicate_ids_repaired(session_, tx, unanswered, [&] {
       return exec(tx, session_.prepared(name, [=] { return sql::cancel(policy); }), keys.shards.literal(),
                   keys.jobs.literal());
     });

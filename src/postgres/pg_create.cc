@@ -107,7 +107,7 @@ void PgCreate::insert(pqxx::transaction_base& tx, bool keyed) {
   try {
     exec_insert(tx, keyed);
   } catch (const pqxx::unique_violation&) {
-    has_bad_ids_ = session_.last_refusal().taken_id().has_value();
+    has_bad_ids_ = session_.last_server_error().duplicate_id().has_value();
     throw;
   }
 }

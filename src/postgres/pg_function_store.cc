@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
-#include "postgres/id_clash.h"
 #include "postgres/queries.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
@@ -207,7 +207,7 @@ Result<FunctionReply> PgFunctionStore::run(const FunctionName& function, std::sp
             // Thrown by the finish statement: everything is undone, and the calls are repeated at once.
             pqxx::nontransaction tx(connection);
             tx.exec(kUnlock);  // these locks outlive the transaction
-            if (!free_ids(session_, tx, {})) throw;
+            if (!renumber_finished_jobs(session_, tx, {})) throw;
             is_freed = true;
             return {};
           } catch (const SandboxChanged&) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
-#include "postgres/id_clash.h"
 #include "postgres/job_rows.h"
 #include "postgres/queries.h"
 #include "postgres/values.h"
@@ -179,7 +179,7 @@ Result<std::vector<Fired>> PgJobStore::fire_by(const char* statement_name, std::
   const auto ids = ids_of(jobs);
   const JobArrays keys(ids);
   return session_.write<std::vector<Fired>>([&](pqxx::nontransaction& tx) {
-    const auto rows = with_ids_freed(session_, tx, ids, [&] {
+    const auto rows = with_duplicate_ids_repaired(session_, tx, ids, [&] {
       return exec(tx, statement(session_, statement_name, ids), keys.shards.literal(), keys.jobs.literal(), node,
                   types_of(jobs));
     });
@@ -190,7 +190,7 @@ Result<std::vector<Fired>> PgJobStore::fire_by(const char* statement_name, std::
 
 Result<std::vector<Fired>> PgJobStore::fire_due(Lane lane, DueSpan span, int limit, const std::string& node) {
   return session_.write<std::vector<Fired>>([&](pqxx::nontransaction& tx) {
-    const auto rows = with_ids_freed(session_, tx, {}, [&] {
+    const auto rows = with_duplicate_ids_repaired(session_, tx, {}, [&] {
       return exec(tx, lane_statement(session_, "fire_due", lane), lane.shard, lane.type_id, to_pg(span.from),
                   to_pg(span.to), limit, node, span.after_id);
     });
@@ -204,7 +204,7 @@ Result<std::vector<FinishReply>> PgJobStore::finish(std::span<const FinishReques
   for (const FinishRequest& request : requests) ids.push_back(request.job_id);
   return session_.write<std::vector<FinishReply>>([&](pqxx::nontransaction& tx) {
     std::vector<FinishReply> replies(requests.size(), FinishReply::stale);
-    const auto applied = with_ids_freed(
+    const auto applied = with_duplicate_ids_repaired(
         session_, tx, ids, [&] { return FinishArrays(requests).exec(tx, statement(session_, "finish", ids), node); });
     for (const auto& row : applied) replies[row[0].as<std::size_t>() - 1] = FinishReply::applied;
     if (applied.size() == requests.size()) return replies;
@@ -237,7 +237,7 @@ Result<std::vector<std::optional<Duration>>> PgJobStore::leases_left(std::span<c
 Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
   const JobArrays keys(jobs);
   return session_.write<int>([&](pqxx::nontransaction& tx) {
-    return with_ids_freed(session_, tx, jobs, [&] {
+    return with_duplicate_ids_repaired(session_, tx, jobs, [&] {
       return exec1(tx, session_.prepared("mark_dead"), keys.shards.literal(), keys.jobs.literal())[0].as<int>();
     });
   });
@@ -245,7 +245,7 @@ Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
 
 Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
   return session_.write<int>([&](pqxx::nontransaction& tx) {
-    return with_ids_freed(session_, tx, {}, [&] {
+    return with_duplicate_ids_repaired(session_, tx, {}, [&] {
       return exec1(tx, lane_statement(session_, "drop_late", lane), lane.shard, lane.type_id, to_pg(before), limit,
                    node, passed)[0]
           .as<int>();

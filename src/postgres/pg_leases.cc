@@ -3,8 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
-#include "postgres/id_clash.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/values.h"
 
@@ -122,8 +122,9 @@ Result<std::vector<LeaseResult>> PgClientStore::finish_leased(std::span<const Fi
       std::vector<JobId> ids;
       ids.reserve(some.size());
       for (const FinishRequest& request : some) ids.push_back(request.job_id);
-      return types_of(with_ids_freed(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); }),
-                      indices.size());
+      return types_of(
+          with_duplicate_ids_repaired(session_, tx, ids, [&] { return FinishArrays(some).exec(tx, name, node); }),
+          indices.size());
     });
   };
   return LeaseWrite(*this, std::move(leases), statement).run();

@@ -166,7 +166,7 @@ Status PgShardCopy::subscribe(const ShardMove& move, const std::string& source, 
       else if (source != known[0][0].c_str())
         tx.exec(connected(name, tx.quote(source)));
     } catch (const pqxx::broken_connection& error) {
-      if (session_.last_refusal().sql_state() != kConnectionFailure || !tx.conn().is_open()) throw;
+      if (session_.last_server_error().sql_state() != kConnectionFailure || !tx.conn().is_open()) throw;
       throw Refused("its server does not reach the source: " + std::string(error.what()) +
                     "; --source-url says how it does");
     }

@@ -214,7 +214,7 @@ std::optional<Error> Session::connect() {
     if (!end_unfinished(*opened.connection))
       return Error{ErrorCode::unavailable, "the server has not ended the call before, which was given up", ""};
     connection_ = std::move(opened.connection);
-    refusal_.watch(raw(*connection_));
+    server_error_.watch(raw(*connection_));
     is_pooled_ = opened.is_pooled;
     process_ = std::move(opened.process);
     ++connections_;
@@ -273,7 +273,7 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     error = from_refusal("42501", false, is_write, said(e));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
     const std::string& state = e.sqlstate();  // of Refused and its like, the server knows nothing
-    const bool has_no_partition = state == refusal_.sql_state() && refusal_.has_no_partition();
+    const bool has_no_partition = state == server_error_.sql_state() && server_error_.has_no_partition();
     error = from_refusal(state, has_no_partition, is_write, said(e));
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};

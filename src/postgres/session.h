@@ -26,7 +26,7 @@
 #include <unordered_map>
 
 #include "postgres/identity.h"
-#include "postgres/last_refusal.h"
+#include "postgres/last_server_error.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
 
@@ -62,7 +62,7 @@ struct SessionConfig {
   bool is_planned_each_time = false;  // for statements whose best plan differs with their parameters
   // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
-  // Called with every id that two jobs had, on the session's thread; see id_clash.h.
+  // Called with every id that two jobs had, on the session's thread; see duplicate_ids.h.
   std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
 };
@@ -179,7 +179,7 @@ class Session {
   bool is_pooled() const { return is_pooled_; }
 
   // The last error that the server sent, for `work` that catches one.
-  const LastRefusal& last_refusal() const { return refusal_; }
+  const LastServerError& last_server_error() const { return server_error_; }
 
   const SessionConfig& config() const { return config_; }
   void disconnect();  // the next call connects again
@@ -217,7 +217,7 @@ class Session {
   bool end_unfinished(pqxx::connection& connection);
 
   SessionConfig config_;
-  LastRefusal refusal_;
+  LastServerError server_error_;
   std::unique_ptr<pqxx::connection> connection_;
   bool is_pooled_ = false;
   ServerProcess process_;

@@ -41,7 +41,7 @@ class BrokerSettings : public testing::Test {
     return error ? error->field : "";
   }
   static std::string entry_fault(const std::string& json) {
-    const auto entry = read_entry(json, 2);
+    const auto entry = parse_entry_topic(json, 2);
     return entry ? "" : entry.error().field;
   }
 

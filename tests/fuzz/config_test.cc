@@ -75,7 +75,7 @@ Complaint complaint_of(const std::string& file, const std::string& variable) {
       return is_asked && !variable.empty() ? std::optional(variable) : std::nullopt;
     });
     for (std::size_t i = 0; i < config.entries.size(); ++i)
-      if (const auto entry = read_entry(config.entries[i], i); !entry) return entry.error().message;
+      if (const auto entry = parse_entry_topic(config.entries[i], i); !entry) return entry.error().message;
     check(config);
   } catch (const BadUsage& error) {
     return error.what();

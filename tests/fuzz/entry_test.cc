@@ -48,7 +48,7 @@ EntryMessage message_of(Mutator& mutator, WallTime now) {
   message.id = mutator.mutate(mutator.any_of(kNames), kMessageSpice);
   message.key = mutator.mutate(mutator.any_of(kNames), kMessageSpice);
   const std::vector<std::optional<WallTime>> sent = {
-      {}, now, now - std::chrono::hours(1), WallTime(), WallTime::min(), now + kHorizon};
+      {}, now, now - std::chrono::hours(1), WallTime(), WallTime::min(), now + kMaxDelay};
   message.sent_at = mutator.any_of(sent);
   return message;
 }
@@ -61,7 +61,7 @@ void expect_storable(const Job& job, WallTime now, const std::string& what) {
   EXPECT_TRUE(job.idempotency_key && is_text(*job.idempotency_key, kMaxKeyBytes)) << what;
   EXPECT_TRUE(is_utf8(job.attribute_json)) << what;
   EXPECT_GE(job.action_time, WallTime(std::chrono::sys_days(std::chrono::year(2000) / 1 / 1))) << what;
-  EXPECT_LE(job.action_time, now + kHorizon) << what;
+  EXPECT_LE(job.action_time, now + kMaxDelay) << what;
   EXPECT_TRUE(job.max_attempts >= 1 && job.max_attempts <= kMaxAttempts) << what;
 }
 

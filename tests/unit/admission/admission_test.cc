@@ -23,7 +23,7 @@ class AdmissionTest : public ::testing::Test {
     return admission.next_batch(500, {catalog, kStart, now}, role);
   }
   void end(TypeId type, std::size_t n) {
-    flow.release(type, n);
+    flow.return_all(type, n);
     limiter.release(type, n);
   }
   // Takes batches until there is nothing more that may start.

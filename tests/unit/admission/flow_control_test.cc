@@ -21,7 +21,7 @@ TEST_F(FlowControlTest, ANodeAloneHasAllPermits) {
   EXPECT_EQ(take(limited(5), 3), 3U);
   EXPECT_EQ(take(limited(5), 3), 2U);
   EXPECT_EQ(take(limited(5), 3), 0U);
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   EXPECT_EQ(take(limited(5), 3), 1U);
   EXPECT_EQ(take(limited(3), 3), 0U) << "lowered: none until enough have ended";
 }
@@ -40,7 +40,7 @@ TEST_F(FlowControlTest, SharedPermitsHoldUntilTheirTimeAndForTheirLease) {
   EXPECT_EQ(take(type, 5), 0U) << "none granted yet";
   flow.grant(1, Limit::running, {4, now + 5s, 30s, 10, 0, 4}, now);
   EXPECT_EQ(take(type, 5), 4U);
-  flow.release(1, 4);
+  flow.return_all(1, 4);
   type.ttr = 31s;
   EXPECT_EQ(take(type, 5), 0U) << "the store does not know of so long a lease";
   type.ttr = 30s;
@@ -55,7 +55,7 @@ TEST_F(FlowControlTest, ReturnsWhenAPermitIsFree) {
   flow.grant(1, Limit::running, {1, now + 5s, 30s, 10, 0, 1}, now);
   EXPECT_EQ(told, 1);
   ASSERT_EQ(take(limited(10), 2), 1U);
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   EXPECT_EQ(told, 2);
   ASSERT_EQ(take(limited(10), 1), 1U);
   flow.put_back(1, 1, Pace::fresh, false);
@@ -68,12 +68,12 @@ TEST_F(FlowControlTest, NotifiesOtherEnginesOfFreeCapacity) {
   BizType type = biz_type(1);
   type.pool = pool_of(2);
   ASSERT_EQ(take(type, 2), 2U);
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   EXPECT_EQ(told, 0) << "no take() got too little";
   ASSERT_EQ(take(type, 2), 1U);
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   EXPECT_EQ(told, 1);
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   EXPECT_EQ(told, 1) << "the waiting engine is notified";
 }
 
@@ -85,7 +85,7 @@ TEST_F(FlowControlTest, AnEngineThatFoundThePoolFullIsNotifiedOfAFreeSlot) {
   EXPECT_TRUE(flow.has_free(*type.pool));
   ASSERT_EQ(take(type, 2), 2U);
   EXPECT_FALSE(flow.has_free(*type.pool)) << "another type, or another engine, waits";
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   EXPECT_EQ(told, 1);
   EXPECT_TRUE(flow.has_free(*type.pool));
 }
@@ -98,7 +98,7 @@ TEST_F(FlowControlTest, ATypeWhoseEndpointChangesTakesItsSlotsAlong) {
   type.pool = after;
   EXPECT_EQ(take(type, 10), 2U) << "three of five run on";
   EXPECT_EQ(flow.in_pool(*before), 0U);
-  flow.release(1, 5);
+  flow.return_all(1, 5);
   EXPECT_EQ(flow.in_pool(*after), 0U);
 }
 
@@ -166,7 +166,7 @@ TEST_F(PermitsTest, OneNodeGetsAllAtOnceAndTwoShareThem) {
   node(1).next = node(1).renewer.step(now);
   while (node(1).next <= now) node(1).next = node(1).renewer.step(now);
   EXPECT_EQ(node(1).take(10), 6U);
-  node(1).flow.release(1, 6);
+  node(1).flow.return_all(1, 6);
   node(2);
   pass(2s);
   EXPECT_EQ(node(1).take(10), 3U);
@@ -190,7 +190,7 @@ TEST_F(PermitsTest, ABusyNodeGivesUpItsSurplusAsItsJobsEnd) {
   pass(2s);
   EXPECT_EQ(node(2).take(10), 0U);
   const int woken = node(1).waker.n;
-  node(1).flow.release(1, 2);
+  node(1).flow.return_all(1, 2);
   EXPECT_GT(node(1).waker.n, woken);
   EXPECT_EQ(node(1).take(10), 0U);
   pass(1s);
@@ -207,7 +207,7 @@ TEST_F(PermitsTest, WithOnePermitAndTwoNodesBothGetTheirTurn) {
       EXPECT_LE(running(), 1U);
     }
     pass(100ms);
-    for (const NodeId id : {1, 2}) node(id).flow.release(1, node(id).used());
+    for (const NodeId id : {1, 2}) node(id).flow.return_all(1, node(id).used());
   }
   EXPECT_GT(starts[1], 40);
   EXPECT_GT(starts[2], 40);
@@ -236,7 +236,7 @@ TEST_F(PermitsTest, ANodeWithoutALeaseStopsBeforeItsPermitsMove) {
     node(1).take(1), node(2).take(1);
     ASSERT_LE(running(), 6U);
     pass(100ms);
-    node(1).flow.release(1, node(1).used());  // its jobs end within their lease
+    node(1).flow.return_all(1, node(1).used());  // its jobs end within their lease
   }
   EXPECT_EQ(node(2).used(), 6U);
   EXPECT_FALSE(node(1).flow.is_counted(1, now)) << "so nothing is leased for longer there";
@@ -280,7 +280,7 @@ TEST_F(PermitsTest, ALoweredLimitHoldsForAllThatStartAfterwards) {
   pass(2s);
   for (auto& [id, each] : nodes) EXPECT_EQ(each->take(10), 0U);
   for (int i = 0; i < 3; ++i)
-    for (auto& [id, each] : nodes) each->flow.release(1, 1);
+    for (auto& [id, each] : nodes) each->flow.return_all(1, 1);
   pass(2s);
   for (auto& [id, each] : nodes) each->take(10);
   EXPECT_EQ(running(), 2U);
@@ -314,7 +314,7 @@ TEST_F(PermitsTest, ALimitIsOfTheClusterAndConnectionsAreOfEachNode) {
   for (const NodeId id : {1, 2}) node(id).waiting = 100;
   pass(2s);
   for (const NodeId id : {1, 2}) EXPECT_EQ(node(id).take(10), 3U) << "half of six permits";
-  for (const NodeId id : {1, 2}) node(id).flow.release(1, 3);
+  for (const NodeId id : {1, 2}) node(id).flow.return_all(1, 3);
   type.max_running.reset();
   for (const NodeId id : {1, 2}) EXPECT_EQ(node(id).take(10), 4U) << "all four connections of the node";
 }

@@ -18,7 +18,7 @@ class LanesTest : public StageFixture {
  protected:
   void SetUp() override {
     config.overdue_page = 8;
-    config.capacity = 3200;  // a type that is held back keeps 101
+    config.capacity = 3200;  // a limited type keeps 101
   }
   std::vector<Candidate> jobs(TypeId type, int n, WallTime fire_at) {
     std::vector<Candidate> out;

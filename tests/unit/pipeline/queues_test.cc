@@ -298,7 +298,7 @@ TEST_F(DueQueueTest, ATypeWithoutPermitsWaitsAndDelaysNoOther) {
   EXPECT_EQ(by_type(pop(100)), (std::map<TypeId, std::size_t>{{1, 3}, {2, 5}}));
   EXPECT_TRUE(pop(100).empty());
   EXPECT_EQ(queue.size(), 7U);
-  flow.release(1, 1);
+  flow.return_all(1, 1);
   limiter.release(1, 1);
   EXPECT_EQ(by_type(pop(100)).at(1), 1U);
 }

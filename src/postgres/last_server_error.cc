@@ -1,4 +1,4 @@
-#include "postgres/last_refusal.h"
+#include "postgres/last_server_error.h"
 
 #include <libpq-events.h>
 #include <libpq-fe.h>
@@ -10,22 +10,22 @@
 namespace tocsin {
 namespace {
 
-// Called through libpq's C code. The results of a connection may outlive it and its LastRefusal: their other events
+// Called through libpq's C code. The results of a connection may outlive it and its LastServerError: their other events
 // must not use `object`.
 int note_refusal(PGEventId event, void* info, void* object) {
   if (event != PGEVT_RESULTCREATE) return 1;
   const PGresult* result = static_cast<const PGEventResultCreate*>(info)->result;
-  if (PQresultStatus(result) == PGRES_FATAL_ERROR) static_cast<LastRefusal*>(object)->note(result);
+  if (PQresultStatus(result) == PGRES_FATAL_ERROR) static_cast<LastServerError*>(object)->note(result);
   return 1;
 }
 
 }  // namespace
 
-void LastRefusal::watch(PGconn* connection) {
+void LastServerError::watch(PGconn* connection) {
   if (!PQregisterEventProc(connection, note_refusal, "tocsin", this)) throw std::bad_alloc();
 }
 
-void LastRefusal::note(const PGresult* result) {
+void LastServerError::note(const PGresult* result) {
   const auto text = [&](int field) {
     const char* value = PQresultErrorField(result, field);
     return std::string(value ? value : "");
@@ -38,12 +38,12 @@ void LastRefusal::note(const PGresult* result) {
 }
 
 // The baseline migration names the indexes: LEAF_id on job_id, other names on anything else.
-std::optional<LastRefusal::TakenId> LastRefusal::taken_id() const {
+std::optional<LastServerError::DuplicateId> LastServerError::duplicate_id() const {
   if (sql_state_ != "23505" || schema_ != "tocsin" || constraint_ != table_ + "_id") return std::nullopt;
   constexpr std::string_view kKey = "(job_id)=(";
   const std::size_t at = detail_.find(kKey);
   if (at == std::string::npos) return std::nullopt;
-  TakenId taken{0, table_.starts_with("job_history_")};
+  DuplicateId taken{0, table_.starts_with("job_history_")};
   const char* const digits = detail_.data() + at + kKey.size();
   if (std::from_chars(digits, detail_.data() + detail_.size(), taken.job_id).ec != std::errc()) return std::nullopt;
   return taken;

@@ -1,6 +1,6 @@
-// LastRefusal: keeps fields of the latest error result of a connection that libpqxx does not expose: the SQLSTATE, the
-// names of table and constraint, and the key of a unique violation. These are the same in every language, while the
-// server translates its messages (lc_messages). Thread: that of the connection.
+// LastServerError: keeps those fields of the latest error of a connection that libpqxx does not expose: the SQLSTATE,
+// the names of table and constraint, and the key of a unique violation. They are the same in every language, while the
+// server translates its messages (lc_messages). Each Session has one. Thread: that of the session.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ struct pg_result;
 
 namespace tocsin {
 
-class LastRefusal {
+class LastServerError {
  public:
-  LastRefusal() = default;
-  LastRefusal(const LastRefusal&) = delete;
-  LastRefusal& operator=(const LastRefusal&) = delete;
+  LastServerError() = default;
+  LastServerError(const LastServerError&) = delete;
+  LastServerError& operator=(const LastServerError&) = delete;
 
   // From now on holds the errors of this connection. REQUIRES: this object outlives the connection; results may
   // outlive both.
   void watch(pg_conn* connection);
-  // Called by libpq with every result that is an error.
+  // Called by libpq with every result of status PGRES_FATAL_ERROR.
   void note(const pg_result* result);
 
   // SQLSTATE of the latest failed result; later successes and watch() keep it. Empty: none has failed yet, or the
@@ -32,13 +32,13 @@ class LastRefusal {
   // Whether a row fits no partition. Three cases have 23514: then the table alone is named; a row that breaks a CHECK
   // names table and constraint; a function that RAISEs check_violation names neither.
   bool has_no_partition() const { return sql_state_ == "23514" && !table_.empty() && constraint_.empty(); }
-  // The job id that a new row shares with a stored one (a unique index on job_id alone refused the row), and whether
-  // the stored row is a finished job; nullopt: another error.
-  struct TakenId {
+  // The error is a unique violation of an index on job_id alone: the id, and whether the stored row that has it is a
+  // finished job. nullopt: another error.
+  struct DuplicateId {
     JobId job_id = 0;
     bool is_in_history = false;
   };
-  std::optional<TakenId> taken_id() const;
+  std::optional<DuplicateId> duplicate_id() const;
 
  private:
   std::string sql_state_, schema_, table_, constraint_;

@@ -1,0 +1,35 @@
+// Repairs ids that two jobs have. After a restore or a failover the id sequence may give an id again, so that a live
+// job and a finished job in history have the same one. When the live job ends, the statement that moves it and its
+// batch to history violates a unique index. The finished job then gets a fresh id (an entry in its errors says so), and
+// the statement runs again. Used by all stores that end jobs. Thread: that of the session.
+#pragma once
+
+#include <span>
+
+#include "postgres/session.h"
+#include "tocsin/job.h"
+
+namespace tocsin {
+
+// Called after a unique violation. The candidates are `jobs` and the id in the session's last error. Each finished job
+// among them whose id a live job has gets a fresh id, and SessionConfig::on_id_given_twice is called for it. The id
+// sequence is raised above all stored ids. REQUIRES: the failed transaction has ended. False: no job has changed,
+// because the violation is not about the id of a finished job.
+bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::span<const JobId> jobs);
+
+// Runs `work`, one statement in `tx` that moves jobs to history, and repeats it after finished jobs got fresh ids.
+// `jobs`: the ids of the moved jobs, as far as the caller knows them.
+template <class Work>
+auto with_duplicate_ids_repaired(Session& session, pqxx::nontransaction& tx, std::span<const JobId> jobs,
+                                 const Work& work) {
+  constexpr int kMostRounds = 16;  // without `jobs`, each round repairs one id
+  for (int round = 1;; ++round) {
+    try {
+      return work();
+    } catch (const pqxx::unique_violation&) {
+      if (round == kMostRounds || !renumber_finished_jobs(session, tx, jobs)) throw;
+    }
+  }
+}
+
+}  // namespace tocsin
