@@ -146,7 +146,7 @@ class Backend {
   virtual void note_ended(std::span<const Lease> leases) = 0;
   virtual void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) = 0;
   // Whether the cluster learns that this node extends leases of this type, which has a max_running. False while the
-  // control database is down: when the leases end as far as other nodes know, these may use the leases' permits.
+  // control database is down: the other nodes then see the leases end at their earlier time, and may use the permits.
   virtual bool are_leases_counted(TypeId type) const = 0;
   // Adds `n` to a counter of the metrics, for results of leased jobs.
   virtual void count(Counter what, std::int64_t n) = 0;

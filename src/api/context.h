@@ -50,7 +50,7 @@ class ApiContext {
   using Refusal = std::function<Problem(const std::string& name)>;
   void with_type(const CallPtr& call, const std::string& name, Refusal refusal,
                  std::function<void(const BizType&)> use);
-  // As above; an unknown name is refused with 422 and `field`, the name of the input field.
+  // As above; if the registry does not have the name, refuses with 422 and `field`, the name of the input field.
   void with_type(const CallPtr& call, const std::string& name, const std::string& field,
                  std::function<void(const BizType&)> use);
   // As above, but finds removed types, too; for lists of jobs, reports and bulk operations.

@@ -100,7 +100,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void continue_to_body();  // sends 100 Continue, then reads the body
   void request_done();
   void watch_for_end();    // with a reply_timeout: closes when the client disconnects while it waits
-  void watch_for_reset();  // the same after the client has closed its sending half
+  void watch_for_reset();  // as watch_for_end(), once the client has closed its sending half
   void reply(HttpResponse response);
   void fail(const Problem& problem) { send(problem_response(problem), After::linger); }  // ends the connection
   void send(HttpResponse response, After after);
@@ -114,7 +114,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::shared_ptr<std::atomic<bool>> is_gone_;  // for a route with a reply_timeout: the client has disconnected
-  std::string address_;                         // of the other end
+  std::string address_;                         // of the client
   HttpRequest request_;
   Admission admission_;
   std::string head_, body_;  // of the answer being written

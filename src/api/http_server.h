@@ -4,9 +4,9 @@
 //
 // - A slow sender occupies one socket and no thread. The deadline of the header counts from its first byte, and the
 //   deadline of the body from the end of the header; further bytes do not extend them.
-// - A proxy in front cannot read a request differently (request smuggling). These are answered 400, and the connection
-//   is closed: Content-Length together with Transfer-Encoding, either of them twice, folded header lines, bare line
-//   feeds, any transfer coding but chunked, and HTTP/1.0 with Transfer-Encoding.
+// - A proxy in front and this server never see different requests in the same bytes (request smuggling). These are
+//   answered 400, and the connection is closed: Content-Length together with Transfer-Encoding, either of them twice,
+//   folded header lines, bare line feeds, any transfer coding but chunked, and HTTP/1.0 with Transfer-Encoding.
 // - A body is read only after the app has admitted the head, and only up to the limit in its Admission. If the app
 //   refused the request, a body of up to 64 KiB is read and ignored, so that the connection can be used again; with a
 //   larger body the connection is closed after the answer.

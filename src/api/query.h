@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// A decimal integer of 64 bits; nullopt: the text is something else.
+// A decimal integer of 64 bits; nullopt: any other text.
 std::optional<std::int64_t> number_from(std::string_view text);
 
 // Each reads a query parameter; without the parameter the output keeps its value. nullopt: well; Problem (400): the

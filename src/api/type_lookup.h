@@ -26,9 +26,9 @@ class ApiContext;
 class TypeLookup {
  public:
   struct Question {
-    std::vector<std::string> names;        // of types to find; removed ones do not count
-    std::vector<std::string> any_names{};  // of types to find; removed ones count
-    bool has_unknown_ids = false;          // jobs to be shown have type ids that the snapshot lacks
+    std::vector<std::string> names;        // names of types to find; removed types do not count
+    std::vector<std::string> any_names{};  // names of types to find; removed types count
+    bool has_unknown_ids = false;          // true: the caller shows jobs whose type ids the snapshot lacks
   };
   // nullopt: the snapshot now has every type of the question that the registry has. Problem 503: the registry could not
   // be read. Problem 429: 10,000 questions wait, or the queue of the control database is full.

@@ -79,7 +79,7 @@ class Metrics final : public EventSink {
   };
   // `is_timed`: the family with the durations of attempts is included.
   Ends ends_of(TypeId type, Ending ending, bool is_timed);
-  // Returns the histogram of the type. Adds one to `missed` if the lateness is above the type's target.
+  // Returns the histogram of the type. Adds one to `missed` if the lateness is above the target of the type.
   prometheus::Histogram& note_start(TypeId type, Duration lateness);
 
   const Clock& clock_;

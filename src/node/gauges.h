@@ -17,8 +17,8 @@ void add_gauges_of(const Databases& databases, Metrics& metrics);
 
 // The next three name at most TypeLabels::kMost types.
 
-// By type name: the numbers of jobs, added up over all databases, and the longest wait of a due job in any of them.
-// Types beyond the bound are added up as "other". `databases`: the states of each.
+// By type name: the numbers of jobs, added up over all databases, and the longest wait of a due job in any database.
+// Types beyond the bound are added up as "other". `databases`: for each database the states of its types.
 std::map<std::string, TypeState> states_by_type(const std::vector<std::vector<TypeState>>& databases);
 // The value 1 for each paused type, no value for any other type. "other": the number of paused types beyond the bound.
 std::vector<LabelledValue> paused_types(const TypeCatalog& catalog, WallTime now);

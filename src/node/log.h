@@ -1,5 +1,5 @@
 // The log of the process: one line per event on standard error, as text or as JSON objects. Code writes to it with
-// spdlog::info(), warn() and so on. Node::start() calls start_log() before it makes any part of the node.
+// spdlog::info(), warn() and so on. The first thing that Node::start() does is to call start_log().
 #pragma once
 
 #include <string>

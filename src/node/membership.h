@@ -43,7 +43,7 @@ class Membership {
   // From now on this node takes no shards and gives up those it has; its heartbeats continue.
   void drain();
   // Waits until the new shard map gives this node no shards, and then 200 ms in which the new owners read the map and
-  // begin to scan. Does not wait if every other live member is draining, or there is none. False: after `most` this
+  // begin to scan. Stops waiting when no other live member is left, or all others drain, too. False: after `most` this
   // node still has shards. REQUIRES: drain() was called.
   bool wait_until_replaced(Duration most);
   // Ends the stages' threads after their current steps. Then removes this node from the members; a failure is reported
@@ -69,7 +69,7 @@ class Membership {
   bool owns_any_shard_ TOCSIN_GUARDED_BY(mutex_) = false;      // as of the last call of `owned`
   bool owned_any_at_drain_ TOCSIN_GUARDED_BY(mutex_) = false;  // when this node began to drain
   MonoTime lease_end_{};                                       // this and the next: of the heartbeat's thread only
-  bool is_lease_lost_ = false;                                 // as logged last
+  bool is_lease_lost_ = false;                                 // as it was logged last
   Session heartbeat_session_, owner_session_;
   PgMemberStore heartbeat_store_, owner_store_;
   LatestView view_{nullptr};

@@ -136,8 +136,8 @@ class NodeBackend final : public Backend {
   bool send_and_look_again(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
                            std::function<void(Result<Reply>)> done);
   bool has_several_databases() const { return retry_queue_.has_value(); }
-  // Calls `attempt` in about 20 ms, on the retry queue's thread, and has the shard map read before. False: `until` has
-  // passed or the queue is full; `attempt` is not called.
+  // Requests a heartbeat, which reads the shard map, and calls `attempt` in about 20 ms, on the retry queue's thread.
+  // False: `until` has passed or the queue is full; `attempt` is not called.
   bool queue_retry(MonoTime until, std::function<void()> attempt);
 
   const std::string node_name_;

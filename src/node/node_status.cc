@@ -30,7 +30,7 @@ void NodeStatus::check_databases(Readiness& out) const {
     else if (!database->shared().db_clock.at_least(now))
       trouble = "its clock is not known yet";
     is_any_well = is_any_well || trouble.empty();
-    // It works, but late: a load balancer that left this node out would make that worse.
+    // The database works, but late. The node stays ready: without it the other nodes would be even later.
     if (trouble.empty()) trouble = database->shared().scans.trouble(now);
     out.is_degraded = out.is_degraded || !trouble.empty();
     out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);

@@ -1,6 +1,6 @@
 // BulkService: the thread of a node for bulk operations (one action on every job that matches a filter). It runs the
-// REST requests about bulk operations. While no request waits, it runs the batches of the bulk operation that this node
-// has accepted (BulkRunner). Owned by the node (node/node_impl.h), one per node.
+// REST requests about bulk operations. While no request waits, it runs the next batch of the node's current bulk
+// operation (BulkRunner, bulk/bulk_runner.h). Owned by the node (node/node_impl.h), one per node.
 //
 // Each connection is made when it is first needed. A node without bulk operations has one, to the control database, and
 // executes one statement on it every 5 seconds.

@@ -54,18 +54,19 @@ using ReadItem = std::variant<GetAsked, ListAsked>;
 // Returns an item if another transaction holds its idempotency key, or the job that has the key.
 std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items);
 // Which attempt this is for the items, and whether a locked item is returned or answered:
-// - first: the first of several. Each locked row may delay the batch by some 50 ms in all. Returns locked items.
+// - first: the first attempt of several. A locked row may delay the batch by some 50 ms. Returns locked items.
 // - second: every later attempt but the last. Waits for no lock. Returns locked items.
 // - first_and_last, last: as first and second, but a locked item is answered as `locked`; none is returned.
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, Try which);
 // Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
-// locked; its `done` adds the replies of the others. `node`: name of this node, stored with the outcome.
+// locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
 // `may_have_moved`: the items were locked before, maybe because their shards were moving. Then a lease that is stale
-// (lost) here may be valid in another database, so it is answered `busy`, not stale.
+// (lost) in this database may be valid in another one, so it is answered `busy`, not stale.
 std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items,
                                     bool may_have_moved = false);
-// An Error of the statement for jobs goes to all GetAsked, one of the statement for keys to all ListAsked.
+// Answers all items. If the statement for jobs fails, every GetAsked gets its Error; if the statement for keys fails,
+// every ListAsked does.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
 
 // Answers the item with the error. If some leases of a call have been answered already, the others are answered one by
