@@ -15,8 +15,8 @@ std::string with_hidden_password(const std::string& handler_json);
 
 // Replaces a hidden password (***) in `type`, which a PUT sends, by the password of `stored`, the type of this name in
 // the registry (nullptr: there is none). nullopt: replaced, or no password was hidden. Problem (400): no password is
-// stored, or user, address, protocol or login mechanism differ. Otherwise an admin who does not know the password could
-// have it sent to another host, or unencrypted.
+// stored; or user, address, protocol or login mechanism differ, because an admin who does not know the password must
+// not have it sent to another host, or unencrypted.
 std::optional<Problem> restore_password(BizType& type, const BizType* stored);
 
 }  // namespace tocsin
