@@ -1,5 +1,5 @@
-// Api: the REST interface of a node: routes, authentication, dashboard and HTTP server in one. The node makes one,
-// starts it when it can take requests, and stops it before its databases.
+// Api: the REST interface of a node: routes, authentication, dashboard and HTTP server in one. Owned by the node
+// (node/node_impl.h), which starts it when the node can take requests, and stops it before its databases.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,13 @@ class Router;
 
 struct ApiConfig {
   HttpServerConfig http;
-  Tokens tokens;  // empty: every admitted request is that of an admin. REQUIRES then: is_loopback(http.host) (auth.h)
-  std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON text; over it: 400
+  // Empty: callers need no token and have the role admin. Then http.host must be a loopback address (is_loopback(),
+  // auth.h).
+  Tokens tokens;
+  std::size_t max_attribute_bytes = 65536;  // of a job's attribute as JSON text; a longer one: 400
   std::string version = "0";                // of the program; shown in GET /openapi.json
   bool has_dashboard = true;                // serve GET / and /assets/
-  // For the metrics: called on a network thread for every answer. `route`: as Admission::route (http.h).
+  // Called on a network thread for every answer, for the metrics. `route`: see Admission::route (http.h).
   std::function<void(const std::string& route, int status)> on_answer;
 };
 
@@ -34,19 +36,20 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  // Takes the address: callers can connect, and wait until start(). Error invalid: it is wrong, in use, or not
-  // permitted.
+  // Binds the address and listens: clients can connect, and wait for an answer until start(). Error invalid, field
+  // "listen": the address is wrong, in use or not permitted.
   Status bind();
-  // Starts the network threads, which answer requests from now on; calls bind() if that was not done. Errors as bind().
+  // Starts the network threads, which answer requests from now on. Calls bind() first if that was not done, with its
+  // errors.
   Status start();
   // The port that bind() took. REQUIRES: bound.
   int port() const;
-  // Accepts no more connections, waits up to `grace` for requests in flight to be answered, then closes all
-  // connections. Handlers are not called after that. Does nothing without start(): the destructor gives an address back
-  // that was only bound.
+  // Accepts no more connections, waits up to `grace` until the requests in flight are answered, then closes all
+  // connections. Handlers are not called after that. Without start() it does nothing; the destructor releases an
+  // address that was only bound.
   void stop(std::chrono::milliseconds grace);
 
-  // For tests, which call its admit() without a socket.
+  // For tests, which call Router::admit() without a socket.
   Router& router();
 
  private:

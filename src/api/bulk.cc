@@ -92,7 +92,7 @@ void read_new_time(JsonObject& in, BulkRequest& request, WallTime now) {
   if (request.action == BulkAction::reschedule && has_time) check_deadlines(in, request, is_rounded, now);
 }
 
-// The filter as stored: canonical JSON of what was understood.
+// The filter as it is stored: canonical JSON of the fields that were read.
 std::string filter_text(const BulkCall& bulk) {
   const BulkFilter& filter = bulk.request.filter;
   std::string text;
@@ -130,7 +130,7 @@ std::optional<Problem> read_bulk(const Call& call, WallTime now, BulkCall& bulk)
   return document.problem();
 }
 
-// In all databases; nullopt (after the answer was given): one of them cannot tell.
+// How many jobs match, in all databases. nullopt: a database did not answer, and the call was refused.
 std::optional<std::int64_t> count_matching(const ApiContext& context, const CallPtr& call, const BulkAccess& access,
                                            const BulkRequest& request) {
   std::int64_t matched = 0;
@@ -166,7 +166,8 @@ void start_counted(const ApiContext& context, const CallPtr& call, const BulkCal
     out.begin_object().field("matched", *matched).end_object();
     return call->reply(200, std::move(text));
   }
-  // A runner that is busy takes it later, or a node that is not takes it: without a lease both may.
+  // If this node's runner is busy, the bulk operation is stored without a lease: the first runner that is free takes
+  // it.
   const Duration lease = access.runner.is_busy() ? Duration(0) : BulkRunner::kLease;
   auto started = access.databases.front().store->start(bulk.request, *matched, access.node, lease);
   if (!started) return call->refuse(context.problem_of(started.error(), 0));

@@ -18,7 +18,7 @@ constexpr Duration kSoon = std::chrono::seconds(5);
 
 std::int64_t milliseconds(Duration length) { return length.count() / 1000; }
 
-// What the list is ordered by.
+// The key by which the list is sorted.
 std::string node_key(const NodeInfo& node) { return node.name + '/' + std::to_string(node.id); }
 
 void nodes(const ApiContext& context, const CallPtr& call) {
@@ -55,8 +55,7 @@ void write_endpoint(JsonWriter& out, const EndpointInfo& peer) {
   out.end_object();
 }
 
-// Types may share a broker, and each has a connection of its own to it: their rows have the same key, and stay on one
-// page.
+// Types may share a broker, each with a connection of its own. Their rows have the same key, so they stay on one page.
 void endpoints(const ApiContext& context, const CallPtr& call) {
   PageRequest page;
   if (const auto problem = read_page_request(*call, "endpoint", page)) return call->refuse(*problem);
@@ -85,7 +84,7 @@ std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>&
   return {};
 }
 
-// Since the owner last scanned its shards of the database that this one lives in.
+// Milliseconds since the owner last scanned its shards in this database.
 std::optional<std::int64_t> scanned_age(const NodeInfo& owner, DatabaseId database_id) {
   for (const ScannedDatabase& each : owner.scanned)
     if (each.database_id == database_id && each.age) return milliseconds(*each.age);

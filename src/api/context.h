@@ -1,5 +1,5 @@
-// ApiContext: what every REST handler uses: the backend, limits, look-ups of types, common answers. The Api has one;
-// the entry consumers share another.
+// ApiContext: what every REST handler uses: the backend, limits, look-ups of types, common answers. Api (api.h) owns
+// one for its handlers; the node owns another for its entry consumers (src/entry).
 #pragma once
 
 #include <functional>
@@ -12,56 +12,61 @@
 
 namespace tocsin {
 
-// A job that is due within this time is hinted (Backend::hint): the lookahead of scans (5 s), and a second for the way
-// to the node that owns the shard. Equal to EngineConfig::hint_window() for the default lookahead.
+// A job that is due within this time is hinted (Backend::hint()): the lookahead of scans (5 s), and a second to reach
+// the node that owns the shard. Equal to EngineConfig::hint_window() for the default lookahead.
 inline constexpr Duration kHintWindow = std::chrono::seconds(6);
 
-// A function that takes a call either runs its callback (`work`, `use`), which must answer the call, or refuses the
-// call itself. An exception in a callback is answered 500. REQUIRES: called inside guarded(), as handlers are.
-// Thread: any.
+// A function that takes a call either runs its callback (`work`, `proceed`, `use`), which must answer the call, or
+// refuses the call itself. An exception in a callback is answered 500. REQUIRES: called inside guarded() (router.h), as
+// handlers are. Thread: any.
 class ApiContext {
  public:
-  // REQUIRES: the backend outlives it, and it outlives all calls.
+  // `max_attribute`: bytes of a job's attribute. REQUIRES: the backend outlives this object, and this object outlives
+  // all calls.
   ApiContext(Backend& b, std::size_t max_attribute) : backend(b), max_attribute_bytes(max_attribute) {}
 
-  // Runs `work` on a thread of this database (Backend::post); or refuses the call: 429 when its queue is full, 503 when
-  // the database cannot be used.
+  // Runs `work` on a thread of this database, for writes and short reads (Backend::post()). Refusals: 429 if its queue
+  // is full, 503 if the database cannot be used.
   void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
-  // The same for reads that may be slow (Backend::post_read).
+  // As on_database(), for reads that may be slow (Backend::post_read()).
   void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
-  // The same for work that waits for other transactions (Backend::post_waiting).
+  // As on_database(), in the control database, for work that waits for locks of other transactions
+  // (Backend::post_waiting()).
   void wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const;
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {  // database 0
     on_database(call, 0, std::move(work));
   }
-  // Backend::after_outboxes(); refuses the call with 503 while an entry waits.
+  // Backend::after_outboxes(). Refusals: 503 if an entry still waits after 2 s or a lookup failed, 429 if too many
+  // requests wait.
   void after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
                       std::function<void(const Backend::Unasked&)> proceed) const;
   static Problem busy();  // 429: a queue is full
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 
-  // Calls `use` with the type of this name: at once when this node knows it, else after a read of the registry that
-  // begins after this call (TypeLookup), on a thread of the control database. A name that this read does not find is
-  // refused with `refusal`; a failed read is refused with 503 or 429. The BizType is valid only inside `use`.
+  // Calls `use` with the type of this name; the BizType is valid only inside `use`. If this node knows the type, `use`
+  // is called at once. Otherwise the registry (the stored types) is read first (TypeLookup), and `use` is called on a
+  // thread of the control database. Refusals: `refusal` if the registry does not have the name; 503 or 429 if the read
+  // failed.
   using Refusal = std::function<Problem(const std::string& name)>;
   void with_type(const CallPtr& call, const std::string& name, Refusal refusal,
                  std::function<void(const BizType&)> use);
-  // The same; an unknown name is refused with 422 and `field`.
+  // As above; if the registry does not have the name, refuses with 422 and `field`, the name of the input field.
   void with_type(const CallPtr& call, const std::string& name, const std::string& field,
                  std::function<void(const BizType&)> use);
-  // The same, but finds removed types, too: for lists of jobs, reports and bulk operations.
+  // As above, but finds removed types, too; for lists of jobs, reports and bulk operations.
   void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                      std::function<void(const BizType&)> use);
-  // Calls `use` with a snapshot that has the types of all `jobs`, whose names the answer shows. Reads the registry
-  // first if this node lacks a type; if that fails, the snapshot lacks it.
+  // Calls `use` with a snapshot of all types, for an answer that shows the names of the types of `jobs`. If this node
+  // lacks one of these types, the registry is read first; if that fails, the snapshot lacks the type.
   void with_catalog(const CallPtr& call, std::span<const Job> jobs, std::function<void(const TypeCatalog&)> use);
   static Problem unknown_type(const std::string& name, const std::string& field);  // 422
 
-  // What the caller is told of an error of that database: 400 for invalid, 429 for kFull, else 503.
+  // What the caller is told about an error of that database: 400 for Error invalid, 429 for field kFull, otherwise 503.
   Problem problem_of(const Error& error, DatabaseId database_id) const;
-  void hint_if_soon(JobId job, TypeId type, WallTime fire_at) const;  // within kHintWindow
+  void hint_if_soon(JobId job, TypeId type, WallTime fire_at) const;  // Backend::hint() if due within kHintWindow
 
-  // The job id in the path, its first argument. 0: no job can have this id, and the call was refused (400 or 404).
+  // The job id in the path (the call's first argument). 0: no job can have this id, and the call was refused (400 or
+  // 404).
   JobId job_id_of(const CallPtr& call) const;
   DatabaseId database_of(JobId id) const { return backend.database_of(shard_of(id)); }
   DatabaseId database_of(const std::string& biz_id) const {
@@ -70,8 +75,8 @@ class ApiContext {
   // False: no job can have this id.
   bool may_exist(JobId id) const { return id > 0 && shard_of(id) < backend.shards(); }
   static Problem no_such_job();  // 404
-  // Answer to a request for a job that the database `asked` does not have: 404; or 503, because the shard has left that
-  // database since, and the job may live elsewhere.
+  // The answer if the database `asked` does not have the job: 404. If the job's shard has moved to another database
+  // since the request was sent: 503, because the job may be there.
   Problem missing_job(JobId id, DatabaseId asked) const;
 
   Backend& backend;

@@ -1,4 +1,5 @@
-// Writes a few English sentences on why a job has, or has not, started (GET /v1/jobs/{id}/explain).
+// Writes a few English sentences on why a job has, or has not, started. Used by the handler of GET
+// /v1/jobs/{id}/explain.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace tocsin {
 
-// `job`: in any state. `type`: null when this node does not know it. `now`: Backend::now(). `hold`:
-// Backend::hold_reason() of the job, used only if the job is due. Thread: any.
+// `job`: in any state. `type`: nullptr if this node does not know the type. `now`: Backend::now(). `hold`:
+// Backend::hold_reason() of the job; ignored if the job is not due. Thread: any.
 std::string explain_reason(const Job& job, const BizType* type, WallTime now, const std::string& hold);
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// Hides passwords of brokers when a type is shown, and restores them when it is put back. A handler object has one
-// password at most: in its field `password`, or in its field `url`. Thread: any.
+// Hides the password of a broker when a type is shown, and restores it when the type is put back. A handler object has
+// at most one password: in its field `password`, or in its field `url`. Used by the handlers of /v1/types. Thread: any.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace tocsin {
 // The handler object with *** instead of its password; unchanged if it has none.
 std::string with_hidden_password(const std::string& handler_json);
 
-// Replaces a hidden password (***) in the handler of a type that a PUT sends by that of `stored`, the type of this name
-// in the registry (null: there is none). Returns nullopt: replaced, or nothing was hidden; or the problem (400): none
-// is stored, or user, address, protocol or login mechanism differ: an admin who does not know the password could
-// otherwise have it sent to another host, or unencrypted.
+// Replaces a hidden password (***) in `type`, which a PUT sends, by the password of `stored`, the type of this name in
+// the registry (nullptr: there is none). nullopt: replaced, or no password was hidden. Problem (400): no password is
+// stored; or user, address, protocol or login mechanism differ, because an admin who does not know the password must
+// not have it sent to another host, or unencrypted.
 std::optional<Problem> restore_password(BizType& type, const BizType* stored);
 
 }  // namespace tocsin

@@ -244,7 +244,7 @@ void HttpConnection::watch_for_reset() {
   });
 }
 
-// An answer that comes after the reply time finds another phase: that connection never waits again.
+// An answer after the reply time is ignored: the connection is in another phase then, and will be closed.
 void HttpConnection::reply(HttpResponse response) {
   if (is_closed_ || phase_ != Phase::waiting) return;
   send(std::move(response), keep_alive_ ? After::keep : After::close);

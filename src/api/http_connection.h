@@ -1,6 +1,6 @@
-// The parts of HttpServer; no other code includes this file. HttpConnection serves one client: it reads a request, has
-// the HttpApp admit and run it, writes the answer, and begins again. HttpLoop is a network thread with its connections,
-// HttpShared what the network threads share. The limits and their answers are in http_server.h.
+// The parts of HttpServer (http_server.h, which explains limits and their answers); no other code includes this file.
+// HttpConnection serves one client: it reads a request, has the HttpApp admit and run it, writes the answer, and begins
+// again. HttpLoop is a network thread with its connections. HttpShared is what the network threads share.
 #pragma once
 
 #include <atomic>
@@ -30,26 +30,27 @@ struct HttpShared {
 
   HttpApp& app;
   const HttpLimits limits;
-  std::atomic<std::size_t> large_body_bytes = 0;  // reserved now, by all; at most HttpLimits::large_body_bytes
+  std::atomic<std::size_t> large_body_bytes = 0;  // reserved by all connections; at most HttpLimits::large_body_bytes
   Mutex mutex;
   CondVar closed;  // notified when a connection has closed
   std::size_t connections TOCSIN_GUARDED_BY(mutex) = 0;
 };
 
-// The event loop of one network thread, and its connections.
-// Thread: the network thread; others may only post to `loop` (HttpServer::stop() calls close_all() after its end).
-// Every Responder holds a pointer to this object, so posting an answer is always safe.
+// The event loop of one network thread, and its connections. Every Responder holds a pointer to this object, so an
+// answer can be posted at any time, also after the server's end.
+// Thread: the network thread. Other threads may only post to `loop`; after the thread's end HttpServer::stop() calls
+// close_all().
 struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
   explicit HttpLoop(std::shared_ptr<HttpShared> s) : shared(std::move(s)) {}
 
-  // Has the deadlines of all connections checked soon after `deadline`, 250 ms at most. One timer serves the thread,
-  // because few deadlines are ever reached and a timer per connection would be set anew with every request.
+  // Has the deadlines of all connections checked, at most 250 ms after `deadline`. One timer serves the whole thread:
+  // few deadlines are ever reached, and a timer per connection would be set again for every request.
   void sweep_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
   void drain();  // for stop(): idle connections close now, others after their answer
   void close_all();
-  bool close_idlest();  // closes the one that has been idle longest, for a new connection; false: none is idle
+  bool close_idlest();  // closes the connection that has been idle longest; false: no connection is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};
@@ -63,23 +64,25 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
 };
 
 // A state machine: each completed read, write or answer leads to the next phase, and each phase has a deadline. The
-// data members are the socket, the request being read and the answer being written. Socket errors close the connection
-// without an answer. Thread: its loop's.
+// data members are the socket, the request being read and the answer being written. A socket error closes the
+// connection without an answer. Thread: the network thread of its loop.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(std::shared_ptr<HttpLoop> loop, boost::asio::ip::tcp::socket socket);
 
   void start() { next_request(); }
   void refuse(const Problem& problem);  // instead of start(): answers with the problem, then closes
-  void check_deadline(SteadyTime now);  // past it: answers 408 or 503, or closes if idle, writing or lingering
+  void check_deadline(SteadyTime now);  // if it is over: answers 408 or 503, or closes (idle, writing or lingering)
   SteadyTime deadline() const { return deadline_; }
-  std::optional<SteadyTime> idle_until() const;  // between two requests: the deadline for the next
-  void close_if_idle();                          // or lingering
+  std::optional<SteadyTime> idle_until() const;  // deadline for the first byte of the next request; nullopt: not idle
+  void close_if_idle();                          // or if lingering
   void close();
 
  private:
-  // Reads a header (idle until its first byte), reads a body, waits for the app's answer, writes it; lingers: ignores
-  // input after an answer that ends the connection, because closing with unread input could lose the answer.
+  // - header: reads the head of a request; idle until its first byte.
+  // - body: reads the body. waiting: waits for the app's answer. writing: sends the answer.
+  // - lingering: ignores input after an answer that ends the connection, because closing with unread input could lose
+  //   the answer.
   enum class Phase { header, body, waiting, writing, lingering };
   enum class After { keep, close, linger };  // what follows the answer
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
@@ -97,21 +100,21 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void continue_to_body();  // sends 100 Continue, then reads the body
   void request_done();
   void watch_for_end();    // with a reply_timeout: closes when the client disconnects while it waits
-  void watch_for_reset();  // the same after the client has closed its sending half
+  void watch_for_reset();  // as watch_for_end(), once the client has closed its sending half
   void reply(HttpResponse response);
   void fail(const Problem& problem) { send(problem_response(problem), After::linger); }  // ends the connection
   void send(HttpResponse response, After after);
   void written();
   void linger();
-  std::string_view received() const;  // input that is not used yet
+  std::string_view received() const;  // input that is not parsed yet
 
   std::shared_ptr<HttpShared> shared_;
   std::weak_ptr<HttpLoop> loop_;
   boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
-  std::shared_ptr<std::atomic<bool>> is_gone_;  // of a request that may wait long: its client has disconnected
-  std::string address_;                         // of the other end
+  std::shared_ptr<std::atomic<bool>> is_gone_;  // for a route with a reply_timeout: the client has disconnected
+  std::string address_;                         // of the client
   HttpRequest request_;
   Admission admission_;
   std::string head_, body_;  // of the answer being written

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kRefusedConnections = 128;  // get a 503; beyond them the socket is closed without an answer
 constexpr milliseconds kAcceptPause(100);         // when the process has no file descriptors left
 
-// A deadline is noticed so much later, at most.
+// How much later than it falls a deadline is noticed, at most.
 milliseconds sweep_interval(const HttpLimits& limits) {
   const milliseconds shortest = std::min({limits.header_time, limits.body_time, limits.idle_time, limits.reply_time,
                                           limits.write_time, limits.linger_time});

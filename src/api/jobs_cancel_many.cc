@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kCancelBody = 1 << 20;
 constexpr std::size_t kManyChanged = 100;  // a call that changes more has a row of its own in the audit log
 
-// What was asked to be cancelled: the jobs of a key, or (null) so many ids.
+// What the request wants to cancel: the jobs of `key`, or, if it is null, `ids` jobs by id.
 struct CancelFilter {
   const KeyCancel* key = nullptr;
   std::size_t ids = 0;
@@ -42,7 +42,7 @@ void note_cancelled(const ApiContext& context, const CallPtr& call, std::size_t 
 bool is_of(CancelReply::Kind kind, const CancelReply& reply) { return reply.kind == kind; }
 bool is_locked(const CancelReply& reply) { return is_of(CancelReply::Kind::locked, reply); }
 
-// What an answer has besides replies.
+// What an answer has besides the replies of the databases.
 struct Unnamed {
   // Ids whose databases gave no answer: nothing was done, or it is in doubt.
   std::vector<JobId> unavailable = {}, in_doubt = {};
@@ -117,7 +117,7 @@ Result<CancelReplies> cancel_asked(ClientStore& client_store, const std::vector<
   return replies;
 }
 
-// Of a database that has answered: jobs that it does not have, and whose shard has left it, become `locked`.
+// For a database that has answered: jobs that it does not have, and whose shard has left it, become `locked`.
 void doubt_missing(const ApiContext& context, DatabaseId database_id, CancelReplies& replies) {
   for (CancelReply& each : replies)
     if (is_of(CancelReply::Kind::not_found, each) && context.database_of(each.job_id) != database_id)
@@ -126,7 +126,7 @@ void doubt_missing(const ApiContext& context, DatabaseId database_id, CancelRepl
 
 using TakeReplies = std::function<void(Result<CancelReplies>)>;
 
-// Where the replies of this kind stand.
+// The indices of the replies of this kind.
 std::vector<std::size_t> indices_of(CancelReply::Kind kind, const CancelReplies& replies) {
   std::vector<std::size_t> at;
   for (std::size_t i = 0; i < replies.size(); ++i)
@@ -141,13 +141,14 @@ std::vector<JobId> jobs_at(const std::vector<std::size_t>& at, const CancelRepli
   return jobs;
 }
 
-// `later`: for the jobs at these indices.
+// `later`: the replies that replace those at the indices `at`.
 CancelReplies merged(CancelReplies replies, const std::vector<std::size_t>& at, CancelReplies later) {
   for (std::size_t i = 0; i < at.size(); ++i) replies[at[i]] = std::move(later[i]);
   return replies;
 }
 
-// Passes the replies on, those at `at` replaced by the replies to a second try; without any, `first` as they are.
+// Passes the replies on, with the replies at the indices `at` replaced by `again`, the replies to a second try; if that
+// failed, passes `first` on as it is.
 void take_again(const ApiContext& context, DatabaseId database_id, const CancelReplies& first,
                 const std::vector<std::size_t>& at, Result<CancelReplies> again, const TakeReplies& reply) {
   if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
@@ -177,8 +178,8 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
 }
 
 // Passes the replies of a database on. Before that, jobs that it does not have are looked for again, after the
-// outboxes: `locked` while one waits there, is locked or moving at that moment, or may wait in a database that does not
-// answer.
+// outboxes. A job is answered `locked` while it waits in an outbox, is locked or moving at that moment, or may wait in
+// the outbox of a database that does not answer.
 void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
                     const TakeReplies& reply) {
   if (!replies || context.backend.database_ids().size() == 1) return reply(std::move(replies));

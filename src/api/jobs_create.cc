@@ -41,7 +41,7 @@ void create_at_once(const ApiContext& context, const CallPtr& call, const NewJob
   if (!is_taken) ApiContext::too_busy(call);
 }
 
-// A job of SQL with the same idempotency key may be on its way.
+// Creates the job after jobs with the same idempotency key that SQL callers created and that wait in an outbox.
 void create_whole(const ApiContext& context, const CallPtr& call, const NewJob& job) {
   if (!job.idempotency_key) return create_at_once(context, call, job);
   context.after_outboxes(call, {{0, job.biz_id}},

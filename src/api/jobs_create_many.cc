@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBatchBody = 32 << 20;
 
-// A batch being created: the request, and of every item its mistake or its job.
+// A batch that is being created: the request, and for every item its mistake or its job.
 struct Batch {
   struct Item {
     std::optional<Problem> problem;
@@ -25,10 +25,10 @@ struct Batch {
   std::vector<Item> items;
   std::vector<NewJob> jobs;
 
-  // Of the types that this node's snapshot lacks, each once.
+  // The names of the types that this node's snapshot lacks, each once.
   std::vector<std::string> unknown_names(const TypeCatalog& catalog) const;
-  // Gives every job its type. Items whose type is missing get `problem`, or, without one, the problem of an unknown
-  // type.
+  // Sets the type of every job. An item whose type is missing gets `problem`; if that is nullopt, the problem of an
+  // unknown type.
   void settle_types(const TypeCatalog& catalog, const std::optional<Problem>& problem);
   std::optional<Problem> first_problem() const;
   // The jobs with idempotency keys are not created: their items get the problem.
@@ -82,7 +82,7 @@ std::optional<Problem> Batch::first_problem() const {
   return at == items.end() ? std::nullopt : at->problem;
 }
 
-// The first mistake goes to the document, or with `is_partial` each to its item.
+// Reads the body. Without `is_partial` the first mistake goes to the document; with it each mistake goes to its item.
 Batch read_batch(ApiContext& context, const CallPtr& call, JsonDocument& document, bool is_partial) {
   Batch batch;
   JsonObject root = document.root();
@@ -233,7 +233,7 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
   }
   if (first_problem_ && (!is_partial_ || is_all_failed)) {
     Problem problem = *first_problem_;
-    // Several databases: all or nothing in each, and the answer has the result of each item.
+    // With several databases each one has created all or none of its jobs, so the answer has the result of each item.
     if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
     return call->refuse(problem);
   }
@@ -253,9 +253,9 @@ std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::share
   };
 }
 
-// The work of creating a part without a wait for keys that other transactions hold; if they hold one, threads that may
-// wait for it create the part. When too many parts wait there already, a part that is all or nothing is refused, and of
-// any other the items whose keys are held.
+// Returns the work that creates a part of a batch, the jobs of one database. It does not wait for keys that other
+// transactions hold: if a key is held, threads that may wait create the part. If too many parts wait there already, a
+// part that is all or nothing is refused, and of any other part only the items whose keys are held.
 std::function<void(Stores&)> creating_soon(ApiContext& context, const std::shared_ptr<const Parts>& parts,
                                            bool is_partial, DatabaseId database_id, TakeReplies reply) {
   const auto first = is_partial ? CreateMode::each_if_free : CreateMode::all_if_free;
@@ -275,12 +275,12 @@ std::function<void(Stores&)> creating_soon(ApiContext& context, const std::share
   };
 }
 
-// `here`: the stores of the database whose thread this is; null on any other thread.
+// `here`: if the caller is a thread of a database, the stores of that database; otherwise nullptr.
 void create_parts(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
                   Stores* here) {
   if (batch->jobs.empty()) return BatchAnswer(context, *batch, {}, is_partial).answer(call, {});
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
-  // All in the database whose thread this is: here and now.
+  // If all jobs go to the database of this thread, they are created at once.
   const bool is_here = here != nullptr && parts->size() == 1 && parts->begin()->first == here->database_id;
   const Ask<Replies> ask = [&context, parts, is_partial, is_here, here](DatabaseId database_id, TakeReplies reply) {
     auto work = creating_soon(context, parts, is_partial, database_id, std::move(reply));
@@ -294,7 +294,7 @@ void create_parts(ApiContext& context, const CallPtr& call, const std::shared_pt
   gather<Replies>(context, call, databases_of(*parts), ask, done);
 }
 
-// create_parts(), after jobs of SQL with the same idempotency keys that may be on their way.
+// create_parts(), after jobs with the same idempotency keys that SQL callers created and that wait in an outbox.
 void create_known(ApiContext& context, const CallPtr& call, const std::shared_ptr<Batch>& batch, bool is_partial,
                   Stores* here) {
   if (const auto problem = batch->first_problem(); problem && !is_partial) return call->refuse(*problem);

@@ -14,7 +14,7 @@
 namespace tocsin {
 namespace {
 
-// Where a list continues: below which id, in each database (absent: from its newest).
+// Where a list continues: for each database the id below which its jobs follow; absent: from its newest job.
 using Position = std::map<DatabaseId, JobId>;
 
 // Begins the cursors of a list, so that a cursor of another list, or of other filters, is refused.
@@ -67,7 +67,7 @@ std::optional<Problem> read_filter(const Call& call, JobFilter& filter, Position
   return read_limit(call, filter.limit);
 }
 
-// One page, and where the next one begins; nothing at the end.
+// One page, and where the next one begins; nullopt: this is the last.
 struct Page {
   std::vector<Job> jobs;
   std::optional<Position> next;
@@ -92,7 +92,7 @@ std::string page_text(const Call& call, const Page& page, const TypeCatalog& cat
 
 using Found = std::vector<Job>;  // of one database, by descending id: newest first to within half a second
 
-// The newest jobs of all databases together. `asked`: the limit of each database's list.
+// Merges the lists of all databases into a page of the newest jobs. `asked`: how many jobs each database was asked for.
 Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position position, std::size_t limit,
              std::size_t asked) {
   Page page;
@@ -147,7 +147,8 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
       0, RequestQueue::slow_reads);
 }
 
-// The jobs of a key share an index and statements with those of other keys.
+// Whether the filter names a key, and neither status nor times. Such a request uses an index of its own, and shares
+// statements with requests for other keys.
 bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.status && !filter.from && !filter.to; }
 
 void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position,

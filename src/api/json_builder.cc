@@ -242,7 +242,8 @@ bool JsonBuilder::end(bool is_object) {
   levels_.pop_back();
   if (level.container != nullptr) return true;
   std::sort(level.keys.begin(), level.keys.end());
-  // The container that ends here is closed already: what is skipped is the rest of those around it.
+  // The container that ends here is closed already, so after a mistake only the rest of the containers around it is
+  // skipped.
   if (std::adjacent_find(level.keys.begin(), level.keys.end()) != level.keys.end())
     return fail("A field inside is given twice.");
   --verbatim_depth_;
@@ -253,7 +254,7 @@ bool JsonBuilder::fail(std::string detail) {
   if (!is_in_item()) return fail_whole(std::move(detail));
   items_->problems.emplace(levels_[1].container->size() - 1, Problem{400, std::move(detail), path()});
   skipped_depth_ = levels_.size() - 2;
-  // What was written of a verbatim field goes with its item.
+  // The text of a verbatim field inside the item is dropped with the item.
   while (levels_.size() > 2) levels_.pop_back();
   verbatim_depth_ = 0;
   verbatim_.clear();

@@ -8,11 +8,11 @@
 
 namespace tocsin {
 
-// Appends `text`, quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so the result is always JSON.
+// Appends `text` to `out`, quoted and escaped. Bytes that are not UTF-8 become U+FFFD, so the result is always JSON.
 void append_json_string(std::string& out, std::string_view text);
 
-// Appends to `out` and adds the commas. The caller must balance begin and end, and give every value of an object its
-// key. Thread: owner only.
+// Appends values to a string, with the commas between them. The caller must balance begin and end, and give a key to
+// every value of an object. Thread: owner only.
 class JsonWriter {
  public:
   // REQUIRES: `out` outlives the writer.
@@ -28,7 +28,7 @@ class JsonWriter {
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
   JsonWriter& value(bool yes) { return raw(yes ? "true" : "false"); }
-  JsonWriter& value(double number);  // null when not finite
+  JsonWriter& value(double number);  // writes null if the number is not finite
   template <std::integral T>
   JsonWriter& value(T number) {
     return raw(std::to_string(number));
@@ -38,8 +38,8 @@ class JsonWriter {
     return maybe ? value(*maybe) : null();
   }
   JsonWriter& null() { return raw("null"); }
-  JsonWriter& raw(std::string_view json);      // one whole value
-  JsonWriter& members(std::string_view json);  // "key":value pairs without the braces, one at least
+  JsonWriter& raw(std::string_view json);      // `json`: one whole value
+  JsonWriter& members(std::string_view json);  // `json`: one or more "key":value pairs without the braces
   JsonWriter& raw_or_null(std::string_view json) { return json.empty() ? null() : raw(json); }
 
   template <class T>

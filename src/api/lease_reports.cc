@@ -58,7 +58,7 @@ std::vector<ReportedLease> read_items(ApiContext& context, JsonObject& in, Field
   return items;
 }
 
-// The items that may hold, and the index of each in `items`.
+// The leases of the items that may hold, and the index of each in the items. (Other items name no possible lease.)
 struct HeldLeases {
   std::vector<Lease> leases;
   std::vector<std::size_t> indices;
@@ -82,7 +82,7 @@ using OnSettled = std::function<void(Settled)>;
 // Writes the items of one database. False: its queue is full, and no reply comes. REQUIRES: `items` outlive the reply.
 using Settle = std::function<bool(const ApiContext&, DatabaseId, const Items& items, OnSettled reply)>;
 
-// What has been written is answered as written, even if `note` throws.
+// Runs `note`, which may throw: a lease that was written is answered as written all the same.
 template <class Note>
 void take_note(const Note& note) {
   try {
@@ -143,8 +143,8 @@ bool ack(const ApiContext& context, DatabaseId database_id, const Items& items, 
   return finish(context, database_id, outcomes, items.size(), reply);
 }
 
-// What a failed attempt leads to depends on how many there were. The read before the write is safe: while the token
-// holds, nothing else can change the number.
+// A failed attempt leads to a retry or to a dead job, depending on the number of attempts, which is read before the
+// write. That is safe: while the token is valid, no other transaction can change the number.
 Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, const HeldLeases& held,
                              const std::vector<std::optional<LeasedJob>>& leased, std::vector<TypeId>& types) {
   const auto catalog = context.backend.types();
@@ -234,8 +234,8 @@ bool extend(const ApiContext& context, DatabaseId database_id, const HeldLeases&
       });
 }
 
-// Does not extend leases of types with max_running while the control database does not learn of it: it gives their
-// permits to other nodes when the leases that it knows of have ended. Only then the types of the leases are read first.
+// Does not extend leases of types with max_running while the control database cannot learn of it: it would give their
+// permits to other nodes when the leases end as far as it knows. Only then the types of the leases are read first.
 bool extend(const ApiContext& context, DatabaseId database_id, const Items& items, Duration ttr,
             const OnSettled& reply) {
   const HeldLeases held = held_of(items);
@@ -262,7 +262,7 @@ bool extend(const ApiContext& context, DatabaseId database_id, const Items& item
   });
 }
 
-// The items of one database, and where each stands in the call.
+// The items of one database, and the index of each in the call.
 struct LeasePart {
   Items items;
   std::vector<std::size_t> at;
@@ -286,8 +286,9 @@ LeaseParts parts_of(const ApiContext& context, Items items) {
 
 constexpr const char* kResults[] = {"ok", "stale", "busy", "in_doubt"};  // of LeaseReply
 
-// "ok" or "stale"; "busy" where another transaction holds the row; of a database that did not answer "unavailable", and
-// of one whose answer was lost "in_doubt": ask again, what was finished answers "stale" then.
+// Result of each item: "ok"; "stale" (the lease is lost); "busy" (another transaction holds the row); "unavailable"
+// (its database did not answer); "in_doubt" (the database's answer was lost). After "in_doubt" the caller asks again;
+// an item that was finished is answered "stale" then.
 void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
             const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;

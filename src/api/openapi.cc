@@ -49,7 +49,7 @@ void write_parameters(JsonWriter& out, const Route& route) {
   out.end_array();
 }
 
-// Statuses that this route may answer with a problem: its own, and those that come with its kind.
+// The statuses that this route may answer with a problem: route.errors, and those that follow from its access and body.
 std::set<int> error_statuses(const Route& route) {
   std::set<int> statuses(route.errors.begin(), route.errors.end());
   statuses.insert(400);

@@ -95,8 +95,8 @@ struct TypeState {
   }
   bool is_dying() const { return dead >= (done == 0 ? kOnlyDeaths : kManyDeaths) && dead >= done; }
   bool drops_late() const { return 2 * dropped_late > dead; }
-  // Most of its attempts fail and are tried again. Its jobs wait in back-off, so they are neither due nor dead. Of a
-  // paused type the operator knows.
+  // Most attempts fail and are tried again. The jobs wait in back-off, so they are neither due nor dead. A paused type
+  // is left out: the operator knows of it.
   bool is_failing() const { return !is_paused && retried >= kManyRetries && retried > done; }
   // Order of urgency: the highest comes first.
   double badness() const {

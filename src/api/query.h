@@ -1,4 +1,4 @@
-// Values of query parameters and cursors.
+// Reads values of query parameters and cursors. Used by the handlers of lists and reports. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace tocsin {
 
-// nullopt: the text is no number.
+// A decimal integer of 64 bits; nullopt: any other text.
 std::optional<std::int64_t> number_from(std::string_view text);
 
-// Reads the parameter `name`, an RFC 3339 time, if it is there.
+// Each reads a query parameter; without the parameter the output keeps its value. nullopt: well; Problem (400): the
+// value is malformed. read_time(): the parameter `name`, an RFC 3339 time. read_limit(): "limit", 1..kMostPerPage
+// (page.h).
 std::optional<Problem> read_time(const Call& call, const char* name, std::optional<WallTime>& time);
-// Reads the parameter "limit", 1..kMostPerPage, if it is there.
 std::optional<Problem> read_limit(const Call& call, int& limit);
 
 }  // namespace tocsin

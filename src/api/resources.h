@@ -1,5 +1,6 @@
-// Every resource of the API: one function that returns its routes with their handlers. Api puts all of them into one
-// table for the Router, once. REQUIRES: `context` outlives the routes and every call of them.
+// Every resource of the API: one function that returns its routes with their handlers. Api (api.h) calls each once and
+// puts all routes into one table for the Router. REQUIRES: `context` outlives the routes and every call of their
+// handlers.
 #pragma once
 
 #include <vector>

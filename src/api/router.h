@@ -1,5 +1,5 @@
 // Route: an entry of the table of all routes (handler, access, text of the API description). Router: finds the route of
-// each request. Call: an admitted request until it is answered.
+// each request; owned by Api (api.h). Call: an admitted request until it is answered.
 #pragma once
 
 #include <map>
@@ -15,18 +15,20 @@
 
 namespace tocsin {
 
-// One admitted request until it is answered. The code that works on it shares the pointer and hands it from thread to
-// thread; if the last pointer is dropped without an answer, the caller gets a 500. Thread: any, one at a time.
+// One admitted request. The code that works on it shares the pointer and passes it from thread to thread; if the last
+// pointer is dropped without an answer, the caller gets a 500. Thread: any, one at a time.
 struct Call {
   HttpRequest request;
-  std::vector<std::string> arguments;        // the {parts} of the path, in order, decoded
+  std::vector<std::string> arguments;        // values of the {parts} of the path, in order, decoded
   std::map<std::string, std::string> query;  // decoded; the router refuses parameters that the route does not have
   Responder respond;
-  bool may_manage = false;  // read by routes with Access::read: show the values that only admins may see
-  bool may_read = true;     // read by routes with Access::open: a route with Access::read would admit the caller
+  // For routes with Access::read: the answer may show values that only admins may see.
+  bool may_manage = false;
+  // For routes with Access::open: the caller could also use a route with Access::read.
+  bool may_read = true;
   Caller caller = {};
-  // The entry of this call in the audit log. The router sets kind, caller and action, and, if the handler did not, the
-  // target: the first argument. The handler sets the rest before it answers.
+  // The entry of this call in the audit log. The router sets kind, caller and action, and `target` to the first
+  // argument unless the handler set it. The handler sets the other members before it answers.
   AuditEntry audit = {};
 
   // Both answer the call; after the first answer they do nothing.
@@ -38,16 +40,16 @@ using CallPtr = std::shared_ptr<Call>;
 
 struct Parameter {  // of the query
   std::string name;
-  std::string schema;  // JSON text
+  std::string schema;  // of its value, as JSON text
   std::string description;
 };
 
 struct Reply {
   int status = 200;
-  std::string schema;  // a name of openapi_schemas(); empty: no JSON
+  std::string schema;  // name of the body's schema in openapi_schemas(); empty: no JSON
 };
 
-// For the API description only: tag, summary, replies, errors, and the schemas and descriptions of `query`.
+// Only for the API description: tag, summary, replies, errors, and the schemas and descriptions in `query`.
 struct Route {
   std::string method;  // "GET" serves HEAD, too
   std::string path;    // "/v1/jobs/{job_id}"
@@ -56,11 +58,11 @@ struct Route {
   std::string operation_id;  // also the action in the audit log
   std::string tag;
   std::string summary;
-  std::vector<Parameter> query = {};  // the router refuses all others
-  std::string request = {};           // name of the schema of its body; empty: no body, or an empty object
+  std::vector<Parameter> query = {};  // the router refuses all other parameters
+  std::string request = {};           // name of its body's schema; empty: no body, or an empty object
   bool is_body_optional = false;
-  bool takes_if_match = false;     // otherwise the router refuses the header on all methods but GET
-  std::size_t body_limit = 16384;  // bytes; without `request` 1 KiB
+  bool takes_if_match = false;     // false: the router refuses the header If-Match, except for GET
+  std::size_t body_limit = 16384;  // bytes; if `request` is empty, 1 KiB
   std::vector<Reply> replies = {};
   std::vector<int> errors = {};                                 // statuses beside 400, 401, 403, 413 and 415
   std::optional<std::chrono::milliseconds> reply_timeout = {};  // instead of HttpLimits::reply_time, for long polls
@@ -68,16 +70,22 @@ struct Route {
   std::function<void(const CallPtr&)> handler = {};
 };
 
-// Finds the route of a request, checks the caller, the names of the query's parameters (each once at most) and the type
-// of the body, and runs the handler, which checks the values. Refuses with 400 (path, query, If-Match, or a body where
-// none belongs), 401 and 403 (Gate), 404 (no such path), 405 (no such method) and 415 (Content-Type is not JSON).
-// Thread: const after construction; admit any.
+// Finds the route of a request, checks caller, query and body type, and runs the handler, which checks the values.
+// Refusals:
+// - 400: a malformed path or query, an unknown or repeated query parameter, an If-Match or If-None-Match that the route
+//   does not support, or a body where none belongs.
+// - 401, 403: the caller may not use the route (Gate, auth.h).
+// - 404, 405: no such path, no such method.
+// - 415: the Content-Type is not JSON.
+//
+// Thread: const after construction; admit() any.
 class Router : public HttpApp {
  public:
-  // Called before an audited route answers with a status below 300, on the thread that answers, unless
-  // AuditEntry::is_left_out.
+  // Called with the audit entry before an audited route (Route::audit) answers with a status below 300, on the thread
+  // that answers; not called if the handler has set AuditEntry::is_left_out.
   using OnAudit = std::function<void(AuditEntry)>;
-  // REQUIRES: a fixed path ("/v1/jobs/cancel") stands before a pattern that it matches ("/v1/jobs/{job_id}").
+  // REQUIRES: in `routes` a fixed path ("/v1/jobs/cancel") stands before a pattern that matches it
+  // ("/v1/jobs/{job_id}").
   Router(std::vector<Route> routes, Gate gate, OnAudit on_audit = {});
   Admission admit(const HttpRequest& head) override;
   void answered(const std::string& route, int status) override {
@@ -90,13 +98,13 @@ class Router : public HttpApp {
   std::optional<std::vector<std::string>> match(std::size_t route, const std::vector<std::string>& path) const;
 
   std::vector<Route> routes_;
-  std::vector<std::vector<std::string>> templates_;  // the path of each route, in segments
+  std::vector<std::vector<std::string>> templates_;  // by route: the segments of its path
   Gate gate_;
   OnAudit on_audit_;
 };
 
-// Runs `work`; an exception is answered 500. The router runs handlers in it; a handler that posts work to another
-// thread without ApiContext or fan_out.h must call it there, because an exception would end the process.
+// Runs `work`; an exception is answered 500. The router runs handlers inside guarded(). A handler that posts work to
+// another thread without ApiContext or fan_out.h must call guarded() there, because an exception would end the process.
 template <class Work>
 void guarded(const CallPtr& call, Work work) {
   try {

@@ -9,8 +9,8 @@ namespace tocsin {
 namespace {
 
 constexpr std::chrono::seconds kLongestKept{60};
-// A page of a report has 300 KB. One of jobs with large attributes has megabytes: many of those are not kept for
-// readers that may never come.
+// A page of a report has 300 KB and is kept. A page of jobs with large attributes has megabytes, too much to keep for
+// callers that may never come.
 constexpr std::size_t kLargestKept = 512 << 10;
 constexpr std::size_t kMostKept = 128;  // answers; at most 64 MiB with the limit above
 
@@ -24,7 +24,7 @@ struct SharedAnswers::State {
     std::vector<Responder> waiting;      // besides the call that asked the handler
   };
 
-  // True: the call was answered, or will be together with another. False: the caller must ask the handler.
+  // True: the call was answered, or will get the answer to an equal call. False: the caller must call the handler.
   bool join(const std::string& key, const Responder& respond, std::chrono::seconds max_age) {
     HttpResponse answer;
     {
@@ -54,7 +54,7 @@ struct SharedAnswers::State {
     return true;
   }
 
-  // Drops the oldest answer when there are too many. False: none can be dropped, for callers wait for all of them.
+  // Drops the oldest answer if there are too many entries. False: none can be dropped, because all are awaited.
   bool make_place() TOCSIN_REQUIRES(mutex) {
     if (entries.size() < kMostKept) return true;
     auto oldest = entries.end();

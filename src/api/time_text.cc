@@ -11,7 +11,7 @@ using std::chrono::seconds;
 constexpr WallTime kFirstTime = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
 constexpr WallTime kEndOfTime = std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1);
 
-// Takes one piece after the other off the front; after the first miss everything else misses too.
+// Takes one piece after the other off the front of the text; after the first mismatch every further call fails, too.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}

@@ -1,5 +1,5 @@
-// Parses times of requests, and writes durations for JSON; core/rfc3339.h writes times, core/duration_text.h sentences.
-// Thread: any.
+// Parses times of requests, and converts durations for JSON. core/rfc3339.h writes times, core/duration_text.h writes
+// durations in sentences. Thread: any.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@
 
 namespace tocsin {
 
-// RFC 3339 with an offset, years 0000..9999: "2026-03-01T12:00:00.250+01:00". Parts of a microsecond are rounded up, so
-// that nothing fires before the time that was asked for. nullopt: not such a time (second 60 is not, nor are more than
-// nine digits of a second). `is_rounded`: set to whether it was rounded if the text has a fraction of a second, else
-// unchanged: initialise it with false.
+// An RFC 3339 time with an offset, years 0000..9999: "2026-03-01T12:00:00.250+01:00". Parts of a microsecond are
+// rounded up, so that a job does not fire before the requested time. nullopt: another text, also second 60 or more than
+// nine digits of a fraction. `is_rounded`: set only if the text has a fraction of a second: whether it was rounded.
+// Initialise it with false.
 std::optional<WallTime> time_from_text(std::string_view text, bool* is_rounded = nullptr);
 
+// Milliseconds with a fraction.
 inline double to_ms(Duration length) { return static_cast<double>(length.count()) / 1000; }
 
 }  // namespace tocsin

@@ -27,7 +27,7 @@ void TypeLookup::ask(Question question, Done done) {
       return done(ApiContext::busy());
     }
     waiting_.push_back({std::move(question), std::move(done)});
-    // A read that was posted and has not begun takes this request along; one that has begun is followed by another.
+    // A read that was posted and has not begun takes this question along; a read that has begun is followed by another.
     if (std::exchange(is_reading_, true)) return;
   }
   post_read();

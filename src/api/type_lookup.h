@@ -1,5 +1,6 @@
-// TypeLookup: reads the type registry for requests that name a type which this node's snapshot (Backend::types) lacks.
-// ApiContext has one; handlers use it through its with_type(), with_any_type() and with_catalog().
+// TypeLookup: reads the registry (the stored types) for requests that name a type which this node's snapshot
+// (Backend::types()) lacks, because another node has just created it. Owned by ApiContext (context.h); handlers use it
+// through with_type(), with_any_type() and with_catalog().
 #pragma once
 
 #include <functional>
@@ -15,20 +16,22 @@ namespace tocsin {
 
 class ApiContext;
 
-// Invariants: a question is answered by a read that began after it was asked, so a type that any node has acknowledged
-// before is found; at most one read is under way, and it takes all questions that wait. A read costs one index look-up
-// per name; the whole registry is read, and the snapshot replaced, only when the registry has one of the names, or a
-// question has unknown ids.
-// Thread: any.
+// Invariants:
+// - A question is answered by a read that began after the question was asked. So it finds every type whose creation any
+//   node has acknowledged before.
+// - At most one read is under way. The next one takes all questions that wait.
+//
+// A read costs one index look-up per name. The whole registry is read, and the snapshot replaced, only if the registry
+// has one of the names, or a question has unknown ids. Thread: any.
 class TypeLookup {
  public:
   struct Question {
-    std::vector<std::string> names;        // of types to find; removed ones do not count
-    std::vector<std::string> any_names{};  // of types to find; removed ones count
-    bool has_unknown_ids = false;          // jobs to be shown have type ids that the snapshot lacks
+    std::vector<std::string> names;        // names of types to find; removed types do not count
+    std::vector<std::string> any_names{};  // names of types to find; removed types count
+    bool has_unknown_ids = false;          // true: the caller shows jobs whose type ids the snapshot lacks
   };
-  // nullopt: the snapshot now has every type of the question that the registry had. A problem: the registry could not
-  // be read (503), or 10,000 questions wait or the queue of the control database is full (429).
+  // nullopt: the snapshot now has every type of the question that the registry has. Problem 503: the registry could not
+  // be read. Problem 429: 10,000 questions wait, or the queue of the control database is full.
   using Done = std::function<void(const std::optional<Problem>& problem)>;
 
   explicit TypeLookup(const ApiContext& context) : context_(context) {}
@@ -43,7 +46,7 @@ class TypeLookup {
     Done done;
   };
 
-  // Posts a read if questions wait.
+  // Posts a read to a thread of the control database if questions wait.
   void post_read();
   void read(Stores& control);
   Status look_up(Stores& control, const std::vector<Waiting>& waiting) const;

@@ -23,7 +23,7 @@ Problem other_version(const std::string& name) {
 
 Problem no_such_type(const std::string& name) { return {404, "There is no type \"" + name + "\"."}; }
 
-// Answers when all reachable databases have the change: the caller may use any of them next.
+// Answers when all databases that answer have the change, because the caller may create jobs in any of them next.
 void answer_change(ApiContext& context, const CallPtr& call, Stores& control, const HttpResponse& response) {
   static_cast<void>(context.backend.reload_types(control));
   context.backend.mirror_types([call, response] { guarded(call, [&] { call->respond(response); }); });
@@ -147,7 +147,7 @@ std::optional<Problem> remove_problem(const ApiContext& context, const std::stri
       "", 1};
 }
 
-// Lets the copies in other databases, which may be marked as removed, be written again.
+// Has the copies of the type in other databases written again, because they may be marked as removed.
 void renew(ApiContext& context, Stores& control, const std::string& name) {
   static_cast<void>(control.types.renew(name));
   static_cast<void>(context.backend.reload_types(control));
@@ -192,7 +192,7 @@ void remove_copies(ApiContext& context, const CallPtr& call, const std::vector<D
       [&context, call](DatabaseId, Stores& stores) -> Result<RemoveReply> {
         if (auto done = context.backend.make_types_known(stores); !done) return done.error();
         auto reply = stores.types.remove(call->arguments[0], Registry::copy, std::nullopt);
-        // A removal that was cut short has marked this copy.
+        // An earlier removal that did not finish has marked this copy.
         if (reply && *reply == RemoveReply::not_found) return RemoveReply::removed;
         return reply;
       },
@@ -208,7 +208,7 @@ void remove(ApiContext& context, const CallPtr& call) {
   context.wait_on_control(call, [&context, call, others](Stores& stores) {
     const std::string& if_match = call->request.if_match;
     if (others.empty() && if_match.empty()) return remove_at_control(context, call, stores, {});
-    // Replication asks no registry whether it may bring a job.
+    // A job that replication brings to a database is not refused for a removed type.
     if (!others.empty() && !context.backend.moves().empty())
       return call->refuse({503, "A shard is moving: delete the type when the move has ended.", "", 1});
     const auto type = stores.types.find(call->arguments[0]);

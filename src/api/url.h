@@ -1,4 +1,5 @@
-// Parses request targets ("/v1/jobs?limit=5") into path and query, for the router; base64url for cursors. Thread: any.
+// Parses request targets ("/v1/jobs?limit=5") into path and query, for the router (router.h); converts cursors to
+// base64url and back, for lists. Thread: any.
 #pragma once
 
 #include <optional>
@@ -12,12 +13,12 @@ namespace tocsin {
 struct Target {
   std::vector<std::string> path;                           // segments, decoded; "/" has none
   std::vector<std::pair<std::string, std::string>> query;  // in order, decoded; '+' is a space
-  // Name of the first parameter whose value is malformed: a wrong percent-encoding, not UTF-8, or a NUL. Such
-  // parameters are not in `query`. nullopt: none.
+  // Name of the first query parameter whose value is malformed: a wrong percent-encoding, not UTF-8, or a NUL; nullopt:
+  // none. Malformed parameters are not in `query`.
   std::optional<std::string> malformed;
 };
 
-// nullopt: no '/' at the start, or the path or the name of a parameter is malformed.
+// nullopt: the text does not begin with '/', or the path or the name of a parameter is malformed.
 std::optional<Target> target_from_text(std::string_view text);
 
 // RFC 4648 base64url without padding, for opaque cursors.

@@ -38,7 +38,7 @@ double seconds_since(SteadyClock::time_point start) {
 }
 
 // Creates the jobs of one run over several connections.
-// Thread: work() runs on every lane, the rest on the owner.
+// Thread: work() runs on the thread of each connection, the rest on the owner.
 class Creator {
  public:
   Creator(const BenchOptions& options, std::string run)
@@ -46,7 +46,7 @@ class Creator {
         run_(std::move(run)),
         spread_ms_(static_cast<double>(parse_duration(options.over)->count())) {}
 
-  // Returns when all are created; throws what stopped a lane.
+  // Returns when all jobs are created; throws the first failure of a connection's thread.
   void run() {
     {
       std::vector<std::jthread> lanes;

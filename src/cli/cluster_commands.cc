@@ -30,7 +30,7 @@ void print_items(const Json& reply) {
     print_objects(std::cout, items, screen_width());
 }
 
-// A move as words, in a column that is there only while there is one.
+// Shows a move as words, in a column that exists only while a shard is moving.
 void print_shards(const Json& reply) {
   Json shown = reply;
   for (Json& item : shown["items"])

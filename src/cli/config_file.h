@@ -1,5 +1,6 @@
-// Settings: options of commands that may also come from the environment and from a TOML file. A flag wins over the
-// environment, that over the file, that over the default. run_cli() applies them after it has parsed the arguments.
+// Settings: options of commands that may also come from the environment or from a TOML file. A flag wins over the
+// environment, the environment over the file, and the file over the default. run_cli() (cli.h) applies them after it
+// has parsed the arguments. Thread: the main thread.
 #pragma once
 
 #include <functional>
@@ -20,30 +21,34 @@ struct BadUsage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Reads one variable; nullopt when it is not set or empty.
+// Reads one environment variable; nullopt: it is not set, or empty. process_environment() reads the process's own.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 
-// Values of a TOML file by the option's name ("node-name"; the file may write node_name), as the texts that the option
-// takes. A value is a string, whole number or boolean, or an array of these; `entry` is an array of tables, each given
-// as the JSON object that --entry takes. Throws BadUsage naming the file and the line or key at fault, such as a key
-// that is no setting. parse_config() opens no file: `path` is for its errors.
+// The values of a TOML file by option name, as texts that the option takes. The option "node-name" may be written
+// node_name in the file. A value is a string, a whole number or a boolean, or an array of these; `entry` is an array of
+// tables, each of which becomes the JSON object that --entry takes.
+//
+// Both functions throw BadUsage if the file cannot be read, is not TOML, or has a key that is no setting; the message
+// names the file with the line or key. parse_config() opens no file; `path` is only for its messages.
 using ConfigFile = std::map<std::string, std::vector<std::string>>;
 ConfigFile read_config_file(const std::string& path);
 ConfigFile parse_config(const std::string& toml, const std::string& path);
 
-// Whether an option (its name without dashes in front) is a setting: one of a fixed list, without --json or
-// --dashboard. Its variable is TOCSIN_ and its name in capitals: --node-name, TOCSIN_NODE_NAME.
+// Whether an option may come from the environment or the file: a fixed list, which most options of single commands,
+// such as --json, are not in. `option`: its name without leading dashes. variable_of(): its environment variable, such
+// as TOCSIN_NODE_NAME for "node-name".
 bool is_setting(const std::string& option);
 std::string variable_of(const std::string& option);
 
-// Gives every setting of `command` that no flag has set its value from the environment or else from the file that
-// --config or TOCSIN_CONFIG names, if the command has the option --config. Throws BadUsage saying where a bad value
-// came from. REQUIRES: the arguments are parsed.
+// Gives a value to every setting of `command` that no flag has set: from the environment, otherwise from the file. The
+// file is named by --config or TOCSIN_CONFIG; it is read only if the command has the option --config. Throws BadUsage;
+// the message says where the bad value came from. REQUIRES: the arguments are parsed.
 void apply_settings(CLI::App& command, const Environment& environment);
 
-// "a,b" of TOCSIN_DATABASE: a comma separates where a new connection string begins (scheme://, name=scheme:// or key=),
-// so that one with several hosts ("host=a,b") stays whole.
+// Splits the value of TOCSIN_DATABASE, "a,b", into connection strings. Only a comma before the beginning of a
+// connection string (scheme://, name=scheme:// or key=) separates, so that a string with several hosts ("host=a,b")
+// stays whole.
 std::vector<std::string> split_databases(const std::string& text);
 
 }  // namespace tocsin

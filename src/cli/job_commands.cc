@@ -233,7 +233,8 @@ struct CancelOptions : ClientOptions {
   std::string biz_id, type;
 };
 
-// 0: every job that was named is cancelled by this call; of a business key, one is and none runs.
+// 0 (done): every job that was named is cancelled by this call; or, for a business key, at least one job is cancelled
+// and none runs.
 int exit_code(const CancelOptions& options, std::size_t cancelled, std::size_t running, std::size_t others) {
   const bool is_done = options.biz_id.empty() ? running + others == 0 : cancelled > 0 && running == 0;
   return is_done ? 0 : 1;

@@ -1,4 +1,5 @@
-// The settings of a node, as options of `serve`, `migrate` and the `shard` commands.
+// The settings of a node (NodeConfig), as options of the commands `serve`, `migrate` and `shard`. Thread: the main
+// thread.
 #pragma once
 
 #include <map>
@@ -12,17 +13,17 @@ class App;
 
 namespace tocsin {
 
-// Adds the options of every command that opens databases: --config, --database, --shards and those of the log. `config`
-// is written while arguments and settings are read, and must outlive the app.
+// Adds the options of every command that opens databases: --config, --database, --shards and the options of the log.
+// `config` is written while arguments and settings are read, and must outlive the app.
 void add_database_options(CLI::App& command, NodeConfig& config);
-// Adds all options of `serve`: those above and the rest of NodeConfig.
+// Adds all options of `serve`: add_database_options(), and the other settings of NodeConfig.
 void add_node_options(CLI::App& command, NodeConfig& config);
 
-// Checks what no single option can: a database must be given, and none may be blank. Throws BadUsage.
+// Checks what no single option can: at least one database is given, and none is blank. Throws BadUsage.
 void check(const NodeConfig& config);
 
-// Days that history is kept, by status (done, cancelled, dead), from text such as "done=7d,dead=30d"; a status without
-// an item has its default. Each is a duration of whole days, 1 to 3650. Throws BadUsage.
+// The days for which history is kept, by final status (done, cancelled, dead), from a text such as "done=7d,dead=30d".
+// A status that the text lacks has its default. Each value is a duration of whole days, 1 to 3650. Throws BadUsage.
 std::map<std::string, int> parse_retain(const std::string& text);
 
 }  // namespace tocsin

@@ -1,4 +1,4 @@
-// Sleeps between two requests to a server, or two looks at a process.
+// Sleeps between two requests to a server, for commands that wait or repeat.
 #pragma once
 
 #include <poll.h>

@@ -81,7 +81,7 @@ void collect(const std::string& prefix, const Json& object, std::vector<Line>& l
   }
 }
 
-// The first line after `first` columns, the others indented under it.
+// Prints text after `indent` columns that are printed already; further lines are indented under it.
 void print_wrapped(std::ostream& out, std::string text, std::size_t indent, std::size_t width) {
   const std::size_t columns = width > indent + 10 ? width - indent : 10;
   while (display_width(text) > columns) {
@@ -95,7 +95,7 @@ void print_wrapped(std::ostream& out, std::string text, std::size_t indent, std:
   out << text << '\n';
 }
 
-// A message is what the reader came for: it gets lines of its own, the rest stands before it.
+// A message gets lines of its own; the other members of its object stand before it.
 void print_messages(std::ostream& out, const Json& items, std::size_t width) {
   for (const Json& item : items) {
     std::string facts;
@@ -193,8 +193,8 @@ std::string object_cell(const Json& item, const std::string& key) {
   return is_length(key) && item.contains(key) ? length(item[key]) : cell(item, key.c_str());
 }
 
-// What no table of this width shows: the first value of each object, with the second if it is text, and below them the
-// others by name.
+// For objects that fit into no table of this width: a line with the first value of the object, and the second if that
+// is text, then lines with the other values by name.
 void print_records(std::ostream& out, const Json& items, const std::vector<std::string>& keys, std::size_t width) {
   for (const Json& item : items) {
     const bool is_pair = item.contains(keys[1]) && item[keys[1]].is_string();

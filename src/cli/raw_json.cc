@@ -6,7 +6,7 @@
 namespace tocsin {
 namespace {
 
-// Writes what is inside the list "items" of the outermost object as it comes by.
+// Copies the contents of the list "items" of the outermost object while the parser reports them.
 class ItemWriter : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return write("null"); }

@@ -1,4 +1,5 @@
-// RestClient: the REST client of the commands. Wrong arguments throw BadUsage (cli/config_file.h).
+// RestClient: the REST client that the commands use. Wrong arguments throw BadUsage (cli/config_file.h), failures of a
+// call throw Failure.
 #pragma once
 
 #include <chrono>
@@ -23,69 +24,71 @@ struct Failure : std::runtime_error {
 struct Connection {
   std::string url = "http://127.0.0.1:7070";  // http or https, with an optional path in front of /v1
   std::string token;                          // empty: none is sent
-  std::chrono::milliseconds timeout{30'000};  // of each wait for data; for connecting 5 s at most
+  std::chrono::milliseconds timeout{30'000};  // for each wait for data; connecting takes 5 s at most
 };
 
 struct RestReply {
   int status = 0;
-  Json body;                                        // null: there is none
+  Json body;                                        // null: the reply has no body
   std::string text;                                 // the body as the server wrote it
-  std::optional<std::chrono::seconds> retry_after;  // the header, if it is whole seconds
+  std::optional<std::chrono::seconds> retry_after;  // the header Retry-After, if it is whole seconds
   bool ok() const { return status >= 200 && status < 300; }
 };
 
-// A body as it is sent. Throws BadUsage for text that is not UTF-8.
+// The text of a body. Throws BadUsage for text that is not UTF-8.
 std::string to_text(const Json& body);
 
-// Values of a query, encoded when the path is built; an empty value is left out.
+// Parameters of a query. with_query() appends them to a path, percent-encoded; a parameter with an empty value is left
+// out.
 using Query = std::vector<std::pair<std::string, std::string>>;
 std::string with_query(const std::string& path, const Query& query);
 
-// One part of a path, percent-encoded: a type name may hold any character.
+// One part of a path, percent-encoded; for arguments of the command line, which may hold any character.
 std::string path_part(const std::string& text);
 
-// "detail (field: x)" of a problem+json body, made printable; after a 401 also how to give a token.
+// The message of a refusal, "detail (field: x)", from its problem+json body, made printable. After a 401 it also says
+// how to give a token.
 std::string problem_text(const RestReply& reply);
-// Throws it: as BadUsage if the server could not read an argument (400, or a time zone that does not exist), else as
-// Failure.
+// Throws problem_text(): as BadUsage if the server says that an argument is malformed (400, or 422 for a time zone that
+// does not exist), otherwise as Failure.
 [[noreturn]] void throw_problem(const RestReply& reply);
 
-// A list, of one page or of several put together.
+// A list: one page of it, or several pages put together.
 struct Pages {
   Json items = Json::array();
-  Json missing = Json::array();  // names of databases that did not answer, of the last page that has some
+  Json missing = Json::array();  // databases that did not answer, by name; from the last page that has this
   std::string next_cursor;       // empty at the end
-  std::string text;              // the list as JSON text, with numbers as the server wrote them
+  std::string text;              // the list as JSON, with numbers as the server wrote them
 };
-// Reads a list. `query` may have a cursor to begin at. `are_all`: reads every page from there on, else one. Throws
-// Failure.
+// Reads a list. `query` may have a cursor to begin at. `are_all`: reads every page from there on; false: one page.
+// Throws as RestClient does.
 Pages read_pages(const Connection& connection, const std::string& path, Query query, bool are_all);
 
-// Keeps its connection open between calls. A path begins with /v1 and is encoded (with_query(), path_part()).
-// Thread: owner only.
+// Keeps its connection open between calls. In all functions `path` begins with /v1 and is encoded (with_query(),
+// path_part()). Thread: owner only.
 class RestClient {
  public:
-  // Throws BadUsage when the URL is not one.
+  // Throws BadUsage if connection.url is not a URL.
   explicit RestClient(const Connection& connection);
   ~RestClient();
   RestClient(const RestClient&) = delete;
 
-  // Any answer of the server is a RestReply. Throws Failure when none comes in time, or one that is not JSON.
+  // Return any answer of the server, whatever its status. Throw Failure if no answer comes in time, or one that is not
+  // JSON. call_text() sends no body if `json` is empty.
   RestReply call(const std::string& method, const std::string& path, const Json* body = nullptr);
-  RestReply call_text(const std::string& method, const std::string& path,
-                      const std::string& json);  // no body when empty
+  RestReply call_text(const std::string& method, const std::string& path, const std::string& json);
 
-  // A 2xx answer; any other is thrown (throw_problem). A `body` of null sends none.
+  // Return an answer with a 2xx status; any other is thrown (throw_problem()). A `body` of null sends none.
   RestReply get_reply(const std::string& path);
   RestReply send_reply(const std::string& method, const std::string& path, const Json& body);
-  // Its body.
+  // As get_reply() and send_reply(), but return only the body.
   Json get(const std::string& path) { return get_reply(path).body; }
   Json send(const std::string& method, const std::string& path, const Json& body) {
     return send_reply(method, path, body).body;
   }
 
-  // POST, for a 2xx answer; while the server answers 429, waits for its Retry-After (1 s without) and asks again, as
-  // often as needed.
+  // POST; returns the body of the 2xx answer. While the server answers 429 (too busy), waits for its Retry-After (1 s
+  // if absent) and repeats the request, without limit.
   Json post_patiently(const std::string& path, const Json& body);
 
  private:

@@ -57,7 +57,7 @@ bool Table::fits(std::size_t width) const {
 std::vector<std::size_t> Table::widths(std::size_t available) const {
   std::vector<std::size_t> widths = natural_widths();
   std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (columns_.size() - 1));
-  // When the shrinking ones alone cannot make it fit, all give way: a line never wraps.
+  // First the columns with may_shrink are cut; if that does not suffice, all columns: a line never wraps.
   for (const bool shrinks_all : {false, true}) {
     while (total > available) {
       std::size_t* widest = nullptr;

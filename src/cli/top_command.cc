@@ -82,7 +82,7 @@ void print_paragraph(std::ostream& out, std::string mark, const std::string& tex
   if (is_begun) out << clip(line, kScreen) << '\n';
 }
 
-// Its first lines, as many as the terminal has, less two for what stands below them.
+// The first lines of the screen, as many as the terminal has, less two for the lines below them.
 std::string that_fits(const std::string& screen) {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 4) return screen;

@@ -1,5 +1,6 @@
-// DatabaseEvents: passes events of one database on to the metrics and the reports, and has the database checked when a
-// call fails. Owned by Database.
+// DatabaseEvents: the EventSink (ports/event.h) of one database. It passes events on to the node's metrics and to the
+// reports of this database. When a call has failed as unavailable it requests a check of whether the database still
+// answers. Owned by Database (node/database.h).
 #pragma once
 
 #include <functional>
@@ -16,8 +17,9 @@ namespace tocsin {
 // Thread: any.
 class DatabaseEvents final : public EventSink {
  public:
-  // `prefix`: put before the messages of failures. `check`: called after a failure that may be the beginning of an
-  // outage. REQUIRES: the references outlive it.
+  // `prefix`: put before the messages of failures, such as the database's name. `check`: requests the check from
+  // housekeeping; called after a failure that may be the beginning of an outage, on the thread that reports the
+  // failure. REQUIRES: the references outlive it.
   DatabaseEvents(Metrics& metrics, ReportBuffer& reports, OutageWatch& watch, std::string prefix,
                  std::function<void()> check)
       : metrics_(metrics), reports_(reports), watch_(watch), prefix_(std::move(prefix)), check_(std::move(check)) {}
@@ -34,7 +36,7 @@ class DatabaseEvents final : public EventSink {
     metrics_.ended_elsewhere(type, ending, n);
   }
   void failed(std::string_view stage, const Error& error) override;
-  // The same without a check: housekeeping itself has failed.
+  // As failed(), without a check: for failures of housekeeping, which makes the checks.
   void note_failure(std::string_view stage, const Error& error);
 
  private:

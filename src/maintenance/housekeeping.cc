@@ -45,7 +45,8 @@ Status Housekeeping::start() {
 
 // Only what the first finish needs may keep a node from starting; the rest can wait for a better moment.
 Status Housekeeping::prepare() {
-  // On this session, which lasts: a server that refuses one more connection, as the check opens, still serves the node.
+  // Asks on this session, which stays open. The check opens a new one: a server that refuses one more connection still
+  // serves the node.
   Status answer = PgMaintenance(session_).ping();
   if (!answer && answer.error().field == kUnreachable) return answer;
   if (answer) callbacks_.answered();
@@ -65,7 +66,7 @@ Status Housekeeping::prepare() {
   return Unit{};
 }
 
-// A new connection: another server may have taken its place, with other settings, and an older state.
+// After a new connection another server may answer, with other settings or an older state.
 bool Housekeeping::is_check_due() const {
   return is_check_wanted_ || session_.connections() != prepared_connection_ ||
          clock_.now() - checked_at_ >= (session_.is_pooled() ? kPooledCheck : kCheck);
@@ -110,7 +111,8 @@ void Housekeeping::run() {
   if (auto done = flush_reports(); done && is_prepared_) static_cast<void>(PgMaintenance(session_).fold_counts());
 }
 
-// What was sent once is sent again under its number until the answer comes, and only then something new.
+// Histograms that were sent are sent again under the same number until the database confirms them; only then are new
+// ones taken.
 Status Housekeeping::flush_reports() {
   if (!is_prepared_) return Unit{};
   next_flush_ = clock_.now() + kFlush;
@@ -154,7 +156,7 @@ Status Housekeeping::count_types() {
   return Unit{};
 }
 
-// One type at a turn, until all have been counted in the last minute.
+// One type in each turn, until all types have been counted in the last minute.
 Status Housekeeping::count_horizon() {
   const auto has_counted = PgMaintenance(session_).count_horizon();
   if (!has_counted) return has_counted.error();
@@ -162,7 +164,7 @@ Status Housekeeping::count_horizon() {
   return Unit{};
 }
 
-// A few at a turn, until every past day is stored.
+// A few days in each turn, until every past day is stored.
 Status Housekeeping::keep_zone_days() {
   const auto has_kept = PgMaintenance(session_).keep_zone_days();
   if (!has_kept) return has_kept.error();
@@ -188,7 +190,7 @@ Status Housekeeping::maintain() {
   witness_.see(found->today, clock_.now());
   auto& old = found->days;
   withhold(old);
-  // A random one, and the next one later: several nodes seldom take the same, and a locked one delays no other.
+  // Drops one table at a time, a random one: several nodes seldom choose the same, and a locked table delays no other.
   if (!old.empty()) {
     const PgMaintenance::OldDay& day = old[Random(true_random()).below(old.size())];
     const auto is_dropped = maintenance.drop_history(day);
@@ -199,7 +201,7 @@ Status Housekeeping::maintain() {
   return Unit{};
 }
 
-// What the database's clock alone calls old stays.
+// Removes from `old` the days that only the database's clock calls old: their tables are kept.
 void Housekeeping::withhold(std::vector<PgMaintenance::OldDay>& old) {
   const std::size_t withheld =
       std::erase_if(old, [&](const auto& day) { return !witness_.confirms(day.past, clock_.now()); });

@@ -1,5 +1,6 @@
-// OutageWatch: whether a database answers, from what the threads of its Database note. It logs the beginning and the
-// end of an outage, once each; of a silence in which no call failed, its end. Owned by Database.
+// OutageWatch: decides whether a database answers, from what the threads of its Database (node/database.h, the owner)
+// report. It logs the beginning and the end of an outage, once each. If the database was silent for 5 s although no
+// call failed, it logs only the end.
 #pragma once
 
 #include <string>
@@ -13,19 +14,21 @@ namespace tocsin {
 // Thread: any.
 class OutageWatch {
  public:
-  // A database that has answered nothing for this long does not answer.
+  // A database from which no answer has come for this long is taken as not answering. Housekeeping gets an answer at
+  // least every 3 s.
   static constexpr Duration kSilence = std::chrono::seconds(5);
-  // `title`: of the database, for the log. REQUIRES: `clock` outlives it.
+  // `title`: name and address of the database, for the log. REQUIRES: `clock` outlives it.
   OutageWatch(std::string title, const Clock& clock) : title_(std::move(title)), clock_(clock) {}
 
+  // Housekeeping got an answer from the database. Ends an outage.
   void answered();
-  // Housekeeping's call failed. An outage begins when no connection could be opened (Error field kUnreachable), or at
-  // the first failure after kSilence.
+  // A call of housekeeping failed. An outage begins if no connection could be opened (Error field kUnreachable), or if
+  // no answer has come for kSilence. Only Errors unavailable and in_doubt count.
   void failed(const Error& error);
-  // It has answered, within the last kSilence, and no outage has begun since.
+  // True: the database has answered within the last kSilence, and no outage has begun since.
   bool is_answering() const;
-  // A call of another thread than housekeeping's failed as unavailable. True: housekeeping should find out now whether
-  // the database answers; at most once a second, and not during an outage.
+  // Called after a call of any other thread failed as unavailable. True: the caller should have housekeeping find out
+  // now whether the database answers. At most once a second, and never during an outage.
   bool wants_check();
 
  private:

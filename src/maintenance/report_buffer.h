@@ -1,5 +1,6 @@
 // ReportBuffer: collects lateness and durations of this node's attempts in histograms, one per type, kind of event and
-// quarter of an hour, until housekeeping writes them to the report tables of one database (every ten seconds).
+// quarter of an hour. Every ten seconds housekeeping takes the histograms and writes them to the report tables of its
+// database. Owned by Database (node/database.h).
 #pragma once
 
 #include <cstddef>
@@ -21,19 +22,21 @@ namespace tocsin {
 class ReportBuffer {
  public:
   struct Context {
-    WallTime now{};  // of the database
+    WallTime now{};  // by the database's clock
     std::shared_ptr<const TypeCatalog> catalog;
   };
-  // `context`: called for each event, on its thread; nullopt while the database's clock is unknown: the event is lost.
+  // `context`: called for each event, on the thread of the event. nullopt: the database's clock is not known yet, and
+  // the event is dropped.
   explicit ReportBuffer(std::function<std::optional<Context>()> context) : context_(std::move(context)) {}
 
+  // The first start of a job; a negative lateness counts as 0.
   void started(TypeId type, Duration lateness);
   void ended(TypeId type, EventSink::Ending ending, Duration took);
   // Removes and returns the histograms of all events since the last call.
   std::vector<ReportHistogram> take();
 
-  // At most this many histograms wait here, which can happen while the database does not answer; events that need a
-  // further one are dropped.
+  // At most this many histograms wait, which can happen while the database does not answer. An event that needs a
+  // further one is dropped.
   static constexpr std::size_t kMost = 20'000;
 
  private:

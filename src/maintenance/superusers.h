@@ -1,6 +1,7 @@
-// Superusers: tells whether this node may call sql handlers. It may not while its role is a superuser in one of the
-// databases, unless --allow-superuser-handlers is given. A function runs in a role with few rights, but one that breaks
-// out of that role gets the rights of the node's role (docs/security.md).
+// Superusers: tells whether this node may call sql handlers. It may not while the node's role is a superuser in one of
+// the databases, unless --allow-superuser-handlers is given: a function runs in a role with few rights, but a function
+// that breaks out of that role gets the rights of the node's role (docs/security.md). Owned by the node
+// (node/node_impl.h).
 #pragma once
 
 #include <algorithm>
@@ -16,13 +17,12 @@ namespace tocsin {
 // Thread: any.
 class Superusers {
  public:
-  // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: it outlives this object and does not
-  // change meanwhile.
+  // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: outlives this object and does not change.
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
-  // Records whether the node's role is a superuser in this database, until the next report; returns the report's
-  // warnings for the operator, and one more if the role is a superuser. Called after each DatabaseCheck that passed and
-  // could read the report. REQUIRES: database_id < kMaxDatabases.
+  // Records whether the node's role is a superuser in this database. Returns the report's warnings for the operator,
+  // and one more if the role is a superuser. Called after each DatabaseCheck (multidb/database_check.h) that passed and
+  // could read the report, on the thread of the check. REQUIRES: database_id < kMaxDatabases.
   std::vector<std::string> note_report(DatabaseId database_id, const ServerReport& report) {
     is_superuser_[static_cast<std::size_t>(database_id)] = !report.superuser.empty();
     auto warnings = report.warnings;
@@ -36,7 +36,7 @@ class Superusers {
     return warnings;
   }
 
-  // Why sql handlers must not run here, as a full clause; empty: they may. Empty before the first report, too.
+  // Why sql handlers must not run on this node, as a full clause; "" if they may run, and before the first report.
   std::string refusal() const {
     if (are_allowed_ || std::ranges::none_of(is_superuser_, [](const auto& each) { return each.load(); })) return "";
     return "sql handlers need a node whose role is no superuser (scripts/roles.sql makes one), or "

@@ -1,4 +1,5 @@
-// FailureLog: which failures get a line in the log, so that an outage does not fill the disk. Owned by Metrics.
+// FailureLog: decides which failed database calls get a line in the log, so that an outage does not fill the disk.
+// Owned by Metrics.
 #pragma once
 
 #include <map>
@@ -11,11 +12,12 @@
 
 namespace tocsin {
 
-// A failure that a stage repeats has one line a minute, with the number of those left out. Another failure of the stage
-// has a line of its own, but a stage has at most one line a second. Thread: one at a time.
+// A stage (the part that made the call, such as "scanner") gets at most one line a second. A failure that it repeats
+// with the same text gets one line a minute, with the number of times that were left out. Thread: any, one at a time
+// (Metrics calls it under its lock).
 class FailureLog {
  public:
-  // nullopt: this failure gets no line.
+  // Returns the line to log; nullopt: none for this failure.
   std::optional<std::string> line(std::string_view stage, const Error& error, MonoTime now);
 
  private:
@@ -25,7 +27,7 @@ class FailureLog {
   };
   struct Stage {
     MonoTime at;                                    // of its last line
-    std::map<std::string, Said, std::less<>> said;  // by text; forgotten after a while
+    std::map<std::string, Said, std::less<>> said;  // by text; forgotten after two minutes
   };
   std::map<std::string, Stage, std::less<>> stages_;
 };

@@ -1,5 +1,5 @@
 // LatenessWindow: percentiles of the lateness of jobs (first start minus due time) on this node in the last minutes,
-// for GET /v1/stats and `tocsin stats`. A part of Metrics.
+// for GET /v1/stats and `tocsin stats`. Owned by Metrics.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace tocsin {
 
-// A histogram for each of the last five minutes of the clock, so the summary covers four to five minutes. Its buckets
-// (core/log_histogram.h) are logarithmic, so percentiles are approximate; the maximum is exact. Thread: any.
+// It has one histogram for each of the last five minutes of the clock, so a summary covers four to five minutes. The
+// buckets are logarithmic (core/log_histogram.h), so percentiles are approximate; the maximum is exact. Thread: any.
 class LatenessWindow {
  public:
-  // Counts one start. A negative lateness counts as 0. `now`: of one monotonic clock in all calls.
+  // Counts the first start of a job. A negative lateness counts as 0. `now`: the same monotonic clock in all calls.
   void record(Duration lateness, MonoTime now);
-  LatencySummary summary(MonoTime now) const;  // times in milliseconds; all 0 without starts
+  LatencySummary summary(MonoTime now) const;  // in milliseconds; all 0 if no job has started
 
  private:
   static constexpr int kSlices = 5;  // minutes

@@ -1,5 +1,6 @@
-// Metrics: the node's EventSink (ports/event.h, which explains the events). It turns the events of the engine into
-// Prometheus metrics, the percentiles of /v1/stats, and one log line per stage and second for failures. A node has one.
+// Metrics: the node's EventSink (ports/event.h, which explains the events). It turns events of the engines, the
+// membership and the REST API into Prometheus metrics and the percentiles of /v1/stats. Failures also become log lines,
+// at most one per stage and second. Owned by the node (node/node_impl.h), one per node.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ struct LabelledValue {
   double value = 0;
 };
 
-// The data members are the families of metrics, and the label sets of each that were seen. Thread: any.
+// The data members are the families of metrics, and for each family the label sets that were seen. Thread: any.
 class Metrics final : public EventSink {
  public:
   explicit Metrics(const Clock& clock);  // REQUIRES: `clock` outlives it
@@ -42,24 +43,25 @@ class Metrics final : public EventSink {
   void started(TypeId type, Duration lateness) override;
   void ended(TypeId type, Ending ending, Duration took) override;
   void ended_elsewhere(TypeId type, Ending ending, std::int64_t n) override;
-  void answered(const std::string& route, int status);  // an HTTP request; `route`: its path template; empty: unknown
-  void waited(Duration time);                           // how long a request waited for a database thread
-  // The same for requests that met a lock, and for the threads that may wait for locks.
+  // An HTTP request was answered. `route`: path template of its route; empty: none.
+  void answered(const std::string& route, int status);
+  void waited(Duration time);  // a request waited this long for a database thread
+  // How long a request whose row was locked waited for a thread that may wait for locks.
   void waited_behind_locks(Duration time);
-  // One step of a stage: how long it took, with its database calls.
+  // One step of a stage took this long, its database calls included.
   void stepped(std::string_view stage, Duration took);
   void failed(std::string_view stage, const Error& error) override;
 
-  // Targets of types, and names for the label biz_type of types first seen from now on; a type that is not in it has
-  // its number. Not null.
+  // `catalog` (not null): the types. Has their targets of lateness, and their names for the label biz_type. A type that
+  // is first seen while it is not in the catalog is labelled with its number.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // Adds a gauge whose value `read` returns. text() calls `read` on its thread, under a lock of this object, so `read`
-  // must not call this object, nor wait long. REQUIRES: before the first text().
+  // Adds a gauge whose value `read` returns. text() calls `read` on its own thread and under this object's lock, so
+  // `read` must neither call this object nor wait long. REQUIRES: called before the first text().
   using Labels = std::map<std::string, std::string>;
   void add_gauge(const std::string& name, const std::string& help, std::function<double()> read, const Labels& = {});
-  // The same for a value per label set; label sets that `read` no longer returns are removed.
+  // As add_gauge(), for a value per label set. A label set that `read` no longer returns is removed.
   void add_gauges(const std::string& name, const std::string& help, std::function<std::vector<LabelledValue>()> read);
-  // The same for a value that only grows.
+  // As add_gauge(), for a value that only grows.
   void add_counter(const std::string& name, const std::string& help, std::function<double()> read);
 
   LatencySummary lateness() const;  // of the last four to five minutes, in milliseconds
@@ -75,9 +77,9 @@ class Metrics final : public EventSink {
     prometheus::Counter* n = nullptr;
     prometheus::Histogram* took = nullptr;  // nullptr: no handler of this node has made such an attempt yet
   };
-  // `is_timed`: with a histogram.
+  // `is_timed`: the family with the durations of attempts is included.
   Ends ends_of(TypeId type, Ending ending, bool is_timed);
-  // Adds one to `missed` if the lateness is above the type's target.
+  // Returns the histogram of the type. Adds one to `missed` if the lateness is above the target of the type.
   prometheus::Histogram& note_start(TypeId type, Duration lateness);
 
   const Clock& clock_;

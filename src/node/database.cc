@@ -84,8 +84,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                      item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
                    return std::vector<CreateItem>{};
                  }),
-      // Of several databases, a job that looks locked may be moving: the node asks where it lives before it tries
-      // again.
+      // With several databases a job that looks locked may be moving. So it is tried once here, and NodeBackend asks
+      // where the job lives before it tries again.
       locked_jobs_(named(config_.session, "api"), config_.shards, clock, kQueue,
                    config_.is_only_database ? kLockPatience : Duration(0),
                    [](PgClientStore& client_store, std::vector<ChangeItem> items, bool is_last) {
@@ -167,7 +167,7 @@ void Database::open() {
   bool was_refused = false;
   {
     MutexLock lock(mutex_);
-    mirrored_.clear();  // an older state of it may have come back
+    mirrored_.clear();  // an older state of the database may have come back, without these types
     if (std::exchange(is_open_, true)) return;
     engine_.engine().set_all_shards(all_);
     engine_.engine().set_shards(mine_);
@@ -178,7 +178,7 @@ void Database::open() {
     spdlog::info("database {}: can be used; this node scans {} shards there", title(), shards);
 }
 
-// Most sessions refuse the other database by themselves; those that a pooler keeps open do not.
+// Most sessions find out by themselves that another database answers, but not sessions that a pooler keeps open.
 void Database::close(const Error& why) {
   bool was_refused = false;
   {
@@ -194,7 +194,7 @@ void Database::close(const Error& why) {
 void Database::note_failure(const Error& error) {
   {
     MutexLock lock(mutex_);
-    mirrored_.clear();  // it may be another server, or an older state of it, that answers next
+    mirrored_.clear();  // another server, or an older state, may answer next
     if (!is_open_) trouble_ = error;
   }
   watch_.failed(error);
@@ -245,7 +245,7 @@ Status Database::mirror(TypeStore& store, const TypeCatalog& catalog) {
   if (wanted == before) return Unit{};
   if (auto done = store.mirror(changed); !done) return done;
   MutexLock lock(mutex_);
-  if (mirrored_ == before) mirrored_ = std::move(wanted);  // or another server answers now: it gets all of them next
+  if (mirrored_ == before) mirrored_ = std::move(wanted);  // else: changed meanwhile; the next call writes all again
   return Unit{};
 }
 
@@ -264,7 +264,8 @@ bool Database::change(ChangeItem item, bool is_retry) {
 void Database::hint(const Candidate& job) {
   const auto now = shared().db_clock.at_least(clock_.now());
   if (now && job.fire_at >= *now + shared().config.hint_window()) return;
-  // After the lease another node may own the shard, and this node, too, if its engine continues without one.
+  // After the end of the membership lease another node may own the shard. This node may still own it, too, if its
+  // engine continues without a lease.
   const MonoTime at = clock_.now();
   const bool is_mine = engine_.owns(shard_of(job.job_id));
   if (is_mine && !shared().membership.is_stopped(at)) engine_.engine().hint(job);

@@ -84,7 +84,7 @@ void Membership::note_owned(bool owns_any) {
   replaced_.notify_all();
 }
 
-// The last other member may have left, or be draining, too.
+// Wakes wait_until_replaced(): the last other member may have left, or drain, too.
 void Membership::note_view() {
   { MutexLock lock(mutex_); }  // wait_until_replaced() has not checked yet, or waits: it misses no notification
   replaced_.notify_all();

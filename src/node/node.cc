@@ -134,11 +134,12 @@ void Node::Impl::end_handlers(Duration grace) {
   if (handlers_) handlers_->stop(grace, process_clock);
 }
 
-// The stop order, in one place: leave entry topics, refuse requests, answer waiting consumers with no jobs, and give up
-// the shards; fire what is due until others have them (the new map takes several commits, and each waits for the disk);
-// stop scan, wheel and claims, and release claimed jobs that have not started; give handlers their grace period;
-// write outcomes; answer what waits for outboxes; return permits when nothing of this node runs any more; leave the
-// membership last.
+// The stop order, in one place:
+// - leave entry topics, refuse requests, answer waiting consumers with no jobs, give up the shards
+// - fire what is due until other nodes have the shards (the new map takes several commits, each waits for the disk)
+// - stop scan, wheel and claims; release claimed jobs that have not started; give handlers their grace period
+// - write outcomes; answer the requests that wait for outboxes
+// - return permits when nothing of this node runs any more; leave the membership last
 void Node::Impl::stop() {
   if (status_) status_->start_draining();
   if (polls_) polls_->close();

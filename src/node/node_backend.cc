@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(3);  // with a write-frozen shard: longer than its freeze
 
-// A job of a write-frozen shard looks like one that another transaction holds locked.
+// A job of a write-frozen shard (one that is moving) is answered like a job whose row another transaction holds locked.
 bool may_be_moving(const Result<CancelReply>& reply) { return reply && reply->kind == CancelReply::Kind::locked; }
 bool may_be_moving(const Result<ChangeReply>& reply) { return reply && reply->kind == ChangeReply::Kind::locked; }
 bool may_be_moving(const Result<KeyCancelReply>& reply) {

@@ -1,6 +1,10 @@
-// NodeBackend: the Backend of the REST handlers and entry consumers. Sends each request about a job to the database of
-// its shard, and again while the shard may be moving, or after the outboxes when that database does not have the job;
-// passes all other calls to the part of the node that they are for. One per node.
+// NodeBackend: the Backend (api/backend.h) through which REST handlers and entry consumers use the node. Owned by the
+// node (node_impl.h), one per node. It sends a request about a job to the database of the job's shard, and passes every
+// other call to the part of the node that it concerns.
+//
+// With several databases it repeats a request in two cases: while the shard may be moving between databases, for up to
+// 3 s; and after a "no such job", once the outboxes (jobs of SQL callers on their way to another database) have been
+// asked.
 #pragma once
 
 #include <memory>
@@ -21,7 +25,7 @@
 
 namespace tocsin {
 
-// The parts of a node that requests need. They outlive the NodeBackend.
+// The parts of a node that requests need. REQUIRES: they outlive the NodeBackend.
 struct NodeParts {
   const Clock& clock;
   Metrics& metrics;
@@ -36,17 +40,17 @@ struct NodeParts {
   AuditLog& audit;
 };
 
-// The overrides are described in api/backend.h. Thread: any; the constructor, stop_retries() and the destructor owner
-// only.
+// The overrides are described in api/backend.h. Thread: any; but the constructor, stop_retries() and the destructor
+// owner only (the thread that starts and stops the node).
 class NodeBackend final : public Backend {
  public:
   NodeBackend(std::string node_name, int shards, const NodeParts& parts);  // `shards`: of the installation
 
-  // How many due jobs of the type wait for a claim on this node, in all databases, for the permit renewer: those due
-  // lately (`fresh`) and the older ones that the catch-up rate bounds (`late`). Of a pull type at most as many as its
-  // waiting consumers ask for, all as `fresh`.
+  // How many due jobs of the type wait for a claim on this node, in all databases. The permit renewer (node/permits.h)
+  // asks for permits accordingly. `fresh`: jobs due lately; `late`: jobs found late, which the type's catch-up rate
+  // bounds. Of a pull type only `fresh` is set: at most the number of jobs that its waiting consumers ask for.
   Waiting waiting(TypeId type) const;
-  // Tries the requests that wait for a moving shard once more and refuses later ones. Call before the databases stop.
+  // Tries the requests that wait for a moving shard once more, and refuses later ones. Call before the databases stop.
   void stop_retries() {
     if (retry_queue_) retry_queue_->stop();
   }
@@ -114,9 +118,10 @@ class NodeBackend final : public Backend {
   bool is_answering(DatabaseId database_id) const override { return map_.is_answering(database_id); }
 
  private:
-  // These return as Backend's single requests: false when the queue is full, and `done` is not called. With several
-  // databases create_until() and change_until() repeat a request while its shard may be moving, until `until`: a create
-  // that is answered `moved`, a change that is answered `locked`. post_change() calls change_until().
+  // The next four send one request, and return as Backend::create(): false when the queue is full, and `done` is not
+  // called. With several databases the two ..._until() functions repeat the request, until the time `until`, while its
+  // shard may be moving: a create that is answered Error moved, a change that is answered `locked`. post_change() calls
+  // change_until().
   bool create_until(MonoTime until, NewJob job, std::function<void(Result<CreateReply>)> done);
   template <class Request, class Reply>
   bool post_change(Shard shard, Request request, std::function<void(Result<Reply>)> done);
@@ -125,13 +130,14 @@ class NodeBackend final : public Backend {
                     bool is_retry);
   template <class Request, class Reply>
   bool post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done);
-  // Sends a request about the job by `send`, and again after_outboxes() when the answer is that there is no such job.
+  // Calls `send`, which sends a request about this job. If the reply says that there is no such job, asks the outboxes
+  // (after_outboxes()) and calls `send` again.
   template <class Reply>
   bool send_and_look_again(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
                            std::function<void(Result<Reply>)> done);
   bool has_several_databases() const { return retry_queue_.has_value(); }
-  // Queues another attempt in about 20 ms, and has the shard map read again. False: `until` has passed, or the queue is
-  // full.
+  // Requests a heartbeat, which reads the shard map, and calls `attempt` in about 20 ms, on the retry queue's thread.
+  // False: `until` has passed or the queue is full; `attempt` is not called.
   bool queue_retry(MonoTime until, std::function<void()> attempt);
 
   const std::string node_name_;

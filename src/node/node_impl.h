@@ -1,4 +1,4 @@
-// Node::Impl: the parts of a node. Included only by node.cc, which starts and stops the parts in order, and by
+// Node::Impl: owns the parts of a node. Included only by node.cc, which starts and stops the parts in order, and by
 // node_parts.cc, which makes them.
 #pragma once
 
@@ -27,18 +27,19 @@
 
 namespace tocsin {
 
-// Lives as long as the process, because handlers that overrun may outlive their node.
+// Lives as long as the process: a handler that overruns its time may still use it after its node is destroyed.
 inline const SystemClock process_clock;
 
-// Thread: owner only. Its many data members are the parts of a node, one each.
+// Thread: owner only (the thread that calls Node::start() and Node::stop()). Its many data members are the parts of a
+// node, one each.
 class Node::Impl {
  public:
   explicit Impl(NodeConfig config);
   ~Impl() { stop(); }
 
   CppHandlers& functions() { return functions_; }
-  Status start();                            // as Node::start(); after an Error it has called stop()
-  void stop();                               // as Node::stop(); also after a start() that failed half-way
+  Status start();                            // as Node::start(); calls stop() before it returns an Error
+  void stop();                               // as Node::stop(); also for a start() that failed half-way
   int port() const { return api_->port(); }  // REQUIRES: started
 
  private:
@@ -46,7 +47,7 @@ class Node::Impl {
 
   Result<ApiConfig> api_config();
   Status open();      // migrates the databases if configured, and opens them
-  Status bring_up();  // makes and starts all parts; start() without the cleaning up
+  Status bring_up();  // makes and starts all parts; after an Error some of them run
   Status make_entries();
   void make_handlers(const AddressGuard& guard);
   FunctionDatabases function_databases() const;
@@ -55,7 +56,7 @@ class Node::Impl {
   void make_permits();
   void make_relay();
   void make_bulk();
-  void end_handlers(Duration grace);  // attempts in flight after `grace` end: retry or not started
+  void end_handlers(Duration grace);  // attempts that run after `grace` end as retry or not started
   bool stop_engines();                // false: some claimed jobs could not be released
   void add_gauges();
 

@@ -16,8 +16,8 @@
 
 namespace tocsin {
 
-// With several databases each gets an equal part of the node's bounds, so that eight cost little more than one, and one
-// that is down holds no capacity of the others.
+// With several databases each database gets an equal part of the node's bounds. So eight databases cost little more
+// than one, and a database that is down holds no capacity of the others.
 std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   const auto n = open_.databases.size();
   const auto part = [n](auto whole, auto least) {

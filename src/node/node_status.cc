@@ -12,7 +12,7 @@ constexpr Duration kStuck = std::chrono::seconds(20);  // longer than any statem
 
 }  // namespace
 
-// With one database, what it lacks the node lacks; of several, each lacks only its own part.
+// With several databases the node is ready while one of them works: the others concern only their own shards.
 void NodeStatus::check_databases(Readiness& out) const {
   const MonoTime now = clock_.now();
   bool is_any_well = false;
@@ -30,7 +30,7 @@ void NodeStatus::check_databases(Readiness& out) const {
     else if (!database->shared().db_clock.at_least(now))
       trouble = "its clock is not known yet";
     is_any_well = is_any_well || trouble.empty();
-    // It works, but late: a load balancer that left this node out would make that worse.
+    // The database works, but late. The node stays ready: without it the other nodes would be even later.
     if (trouble.empty()) trouble = database->shared().scans.trouble(now);
     out.is_degraded = out.is_degraded || !trouble.empty();
     out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);
@@ -38,7 +38,7 @@ void NodeStatus::check_databases(Readiness& out) const {
   out.is_ready = out.is_ready && is_any_well;
 }
 
-// It cannot scan their shards.
+// The node cannot scan the shards in these databases.
 void NodeStatus::check_map(Readiness& out) const {
   for (const auto& [database_id, n] : map_.unknown()) {
     out.is_degraded = true;
@@ -71,7 +71,7 @@ void NodeStatus::check_membership(Readiness& out) const {
   out.is_ready = out.is_ready && (is_member || (!is_only_database && has_view));
 }
 
-// Notifications are not fatal: the scan alone finds every job within a second.
+// A node without notifications stays ready and is not degraded: the scan finds every job within a second.
 void NodeStatus::check_shards(Readiness& out) const {
   std::size_t owned = 0;
   bool is_listening = true, is_answering = true;
@@ -87,7 +87,7 @@ void NodeStatus::check_shards(Readiness& out) const {
                                                : "not listening: jobs created elsewhere may be up to a second late");
 }
 
-// Not fatal, nor the part of one database: messages wait with their broker.
+// An entry topic that does not work makes the node degraded, not unready: its messages wait with their broker.
 void NodeStatus::check_entries(Readiness& out) const {
   for (const auto& entry : entries_) {
     const std::string trouble = *entry->trouble.get();

@@ -1,5 +1,6 @@
-// NodeStatus: what a node tells of itself and the cluster: whether it is ready, warnings, endpoints, nodes, shards and
-// moves. NodeBackend answers /readyz and the lists of nodes and shards with it. One per node.
+// NodeStatus: what a node reports of itself and of the cluster: readiness, warnings, endpoints, nodes, shards and
+// moves. NodeBackend answers /readyz and the lists of nodes and shards with it. Owned by the node (node_impl.h), one
+// per node.
 #pragma once
 
 #include <atomic>
@@ -20,10 +21,11 @@ namespace tocsin {
 struct NodeStatusConfig {
   NodeId node_id = 0;             // of this node
   Duration heartbeat_timeout{0};  // a member that is silent for longer is called lost
-  int shards = 0;                 // of the installation
+  int shards = 0;                 // of the whole installation
 };
 
-// Thread: any; the constructor, watch_entries() and the destructor owner only.
+// Thread: any; but the constructor, watch_entries() and the destructor owner only (the thread that starts and stops the
+// node).
 class NodeStatus {
  public:
   // REQUIRES: all references outlive it.
@@ -32,11 +34,13 @@ class NodeStatus {
       : config_(config), clock_(clock), handlers_(handlers), map_(map), membership_(membership) {}
 
   void start_draining() { is_draining_ = true; }  // from now on readiness() says not ready
-  // Replaces the warnings of a database: readiness() has them, and the log has each change.
+  // Replaces the warnings of a database, such as a wrong server setting. readiness() shows them; the log gets a line
+  // for each new one, and for each that no longer holds.
   void warn_of(DatabaseId database_id, const std::vector<std::string>& warnings);
-  // Sets the entry topics that readiness() and endpoints() report. REQUIRES: before the first request.
+  // Sets the entry topics (topics of a broker whose messages become jobs) that readiness() and endpoints() report.
+  // REQUIRES: before the first request.
   void watch_entries(std::vector<std::shared_ptr<const EntryState>> entries) { entries_ = std::move(entries); }
-  // The time since the last scan of this node's shards, by database; the heartbeat reports it.
+  // By database, the time since this node last scanned its shards there; the heartbeat reports it to the other nodes.
   std::vector<ScannedDatabase> scanned(MonoTime now) const;
 
   // As in Backend (api/backend.h).
@@ -47,7 +51,7 @@ class NodeStatus {
   std::string shard_owner(Shard shard) const;
 
  private:
-  // Each adds the checks of one subject, and says whether the node is ready or degraded for it.
+  // Each adds the checks of one subject to `out`, and clears is_ready or sets is_degraded if a check fails.
   void check_databases(Readiness& out) const;
   void check_map(Readiness& out) const;
   void check_membership(Readiness& out) const;

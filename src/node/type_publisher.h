@@ -1,8 +1,9 @@
-// TypePublisher: reads the types of the control database and gives them to the parts of this node: all types to the
-// REST handlers (types()), metrics and other databases, those whose handlers can run here to permits and engines. One
-// per node. refresh() is called when the node starts, by the housekeeping thread of the control database every few
-// seconds and after a notification, and by request threads after they wrote a type or met a name that types() lacks.
-// Thread: any.
+// TypePublisher: reads the types from the control database and gives them to the parts of this node. REST handlers
+// (types()), metrics and the other databases get all types; permits and engines get the types whose handlers can run on
+// this node. Owned by the node (node_impl.h), one per node.
+//
+// Callers of refresh(): the housekeeping thread of the control database, at the start, every few seconds and after a
+// notification; request threads, after they wrote a type or met a name that types() lacks. Thread: any.
 #pragma once
 
 #include <functional>
@@ -23,19 +24,19 @@ class TypePublisher {
   // REQUIRES: all arguments outlive it.
   TypePublisher(Metrics& metrics, HandlerRegistry& handlers, const DatabaseMap& map, Permits& permits);
 
-  // Reads what has changed in the registry and publishes the types. Publishes them without a change, too, because a
-  // handler may have become able or unable to run here. `registry`: of the control database, on the caller's session.
-  // Error: of the read; nothing is published and types() stays.
+  // Reads the changes of the registry (the stored types) and publishes all types. Publishes also without a change,
+  // because a handler may have become able or unable to run here. `registry`: of the control database, on the caller's
+  // session. Error: of the read; nothing is published, and types() stays as it was.
   Status refresh(TypeStore& registry);
-  // The same on a thread of any database: on that of another one than the control database it only requests the read,
-  // and succeeds.
+  // refresh() for a thread of any database. On a thread of the control database it reads at once; on any other it only
+  // requests the read of the housekeeping thread, and succeeds.
   Status reload(Stores& stores);
-  // Updates the mirror (the copy of the registry) in the database of `stores`; the control database needs none.
+  // Updates the mirror (the copy of the registry) in the database of `stores`. Does nothing in the control database.
   Status mirror_to(Stores& stores);
   // Updates the mirror in every database that answers, then calls `done` once, on any thread, the caller's included.
-  // Housekeeping updates the others, and repeats what fails.
+  // Databases that do not answer and failed updates are left to housekeeping.
   void mirror_to_all(std::function<void()> done);
-  // As read last, removed types included; empty before the first read.
+  // The types as read last, removed ones included; empty before the first read.
   std::shared_ptr<const TypeCatalog> types() const { return reader_.latest(); }
 
  private:

@@ -26,7 +26,7 @@ void AuditLog::start() {
 void AuditLog::record(AuditEntry entry) {
   if (entry.kind == Audit::none || entry.caller.name.empty()) return;
   MutexLock lock(mutex_);
-  // What an administrator does to one job is a person's work, and rare. So is what changes many jobs.
+  // A call of an admin on one job is usually made by a person, and rare. So is a call that changes many jobs.
   const bool is_rare = (entry.caller.role == "admin" && !entry.target.empty()) || !entry.filter_json.empty();
   if (entry.kind == Audit::counted && !is_rare) {
     Key key{entry.caller.name, entry.caller.role, entry.caller.address, entry.action};

@@ -1,12 +1,17 @@
-// AuditLog: writes the audit log of a node: which token changed what through the API. The request threads record
-// entries; a thread of its own writes them to the control database.
+// AuditLog: writes the audit log of a node, which says which token changed what through the API. The router
+// (api/router.h) makes an entry for each recorded call and NodeBackend passes it to record(); a thread of the AuditLog
+// writes to the control database. Owned by the node (node/node_impl.h), one per node.
 //
-// Entries wait in memory until the next flush, about a second later. Counted calls (Audit::counted) are added up per
-// caller and action and written once a minute; those of an admin on one job, and those that changed many jobs, are
-// entries of their own. Calls without a token are not recorded. While the database is down 10,000 entries and 1,000
-// sums wait at most; further calls are dropped and counted in lost(). Not counted there: what a killed node has not
-// written, or one that stops while the database is down, and writes in doubt, which are not repeated.
-// Thread: record and lost any; the rest owner only.
+// - Entries wait in memory until the next flush, about a second later.
+// - Counted calls (Audit::counted) are added up per caller and action, and the sums are written once a minute. A
+//   counted call by an admin on one job is an entry of its own, and so is one that changed many jobs.
+// - Calls without a token are not recorded.
+// - While the database is down 10,000 entries and 1,000 sums wait at most; further calls are dropped and counted in
+//   lost().
+// - Lost without being counted: what a killed node has not written, or a node that stops while the database is down;
+//   and writes in doubt that did not happen, because a write in doubt is not repeated.
+//
+// Thread: record and lost any; the rest owner only (the thread that starts and stops the node).
 #pragma once
 
 #include <atomic>
@@ -30,16 +35,16 @@ class AuditLog {
   ~AuditLog() { stop(); }
 
   void start();
-  void stop() { worker_.stop(); }  // after a last flush; later entries are not written
+  void stop() { worker_.stop(); }  // writes what waits, then ends the thread; later entries are not written
   void record(AuditEntry entry);
-  // Calls dropped since the start; the metric tocsin_audit_entries_lost_total.
+  // Number of calls dropped since the start; the metric tocsin_audit_entries_lost_total.
   std::int64_t lost() const { return lost_; }
 
  private:
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // name, role, address, action
   void run();
   bool is_empty() const;
-  // Writes up to 1,000 entries, and the sums when their minute is over or `is_last`. True: there are more entries.
+  // Writes up to 1,000 entries, and the sums if their minute is over or `is_last`. True: more entries wait.
   bool flush(bool is_last);
 
   const Clock& clock_;

@@ -1,6 +1,8 @@
 // BulkService: the thread of a node for bulk operations (one action on every job that matches a filter). It runs the
-// REST requests about bulk operations and, while none waits, the batches of the node's current one (BulkRunner). Each
-// connection is made when it is first needed: a node without bulk operations has one, to the control database, and
+// REST requests about bulk operations. While no request waits, it runs the next batch of the node's current bulk
+// operation (BulkRunner, bulk/bulk_runner.h). Owned by the node (node/node_impl.h), one per node.
+//
+// Each connection is made when it is first needed. A node without bulk operations has one, to the control database, and
 // executes one statement on it every 5 seconds.
 #pragma once
 
@@ -26,19 +28,22 @@ struct BulkSessionConfig {
 // Thread: post any; the rest owner only (the thread that starts and stops the node).
 class BulkService final : private Stage {
  public:
-  // A request, which may block for database calls. BulkAccess has the stores of all databases and the runner.
+  // A request, run on the service's thread; it may block for database calls. BulkAccess has the stores of all databases
+  // and the runner.
   using Work = std::function<void(BulkAccess&)>;
-  // `sessions`: of every database of the node, the control database first. `shards`: the cluster's shard count.
-  // `on_due_soon`: as in BulkRunner. `on_step`: called with the duration of each request or batch. Both on this thread.
+  // `sessions`: for every database of the node, the control database first. `shards`: of the whole installation.
+  // `on_due_soon`: called with each changed job that is due within the lookahead (5 s), see BulkRunner. `on_step`:
+  // called with the duration of each request or batch. Both are called on the service's thread.
   BulkService(NodeId node, const std::vector<BulkSessionConfig>& sessions, int shards, const Clock& clock,
               BulkRunner::OnDueSoon on_due_soon, LoopThread::OnStep on_step);
   ~BulkService() override { stop(); }
 
   void start() { thread_.start(); }
-  // Ends the thread after the current batch or request; another node continues the bulk operation when its lease has
-  // expired. Requests that still wait are destroyed without a call, by which the REST calls they hold are answered 500.
+  // Ends the thread after the current batch or request. A bulk operation that this node was running is continued by
+  // another node when its lease has expired. Requests that still wait are destroyed without being run; the REST calls
+  // that they hold are answered 500.
   void stop();
-  // Queues a request. False: 100 wait already, or the service is stopped; `work` is not called.
+  // Queues a request. False: 100 requests wait already, or the service is stopped; `work` is not called.
   bool post(Work work);
 
  private:

@@ -1,12 +1,14 @@
-// Coalescer: a queue of requests of one kind whose two writer threads take them in batches: requests that arrive while
-// one batch is being written share the next database call. A Database has one for each kind of batched request.
+// Coalescer: a queue of requests of one kind, which two writer threads take in batches. Requests that arrive while one
+// batch is being written share the next database call. Owned by Database (node/database.h), one for each kind of
+// batched request.
 //
-// While few requests wait, one writer works alone: two would commit one after the other on the same disk, and every
-// request would wait for two commits. The second one helps when so many wait that executing statements takes longer
-// than a commit, or when the first waits for another transaction's lock. For the same reason a writer that finds fewer
-// requests than the last batch held waits a little for the others: callers that were just answered are about to come
-// back (the idea of PostgreSQL's commit_delay). It waits for a quarter of the last write at most, and never for a lone
-// caller.
+// - While few requests wait, one writer works alone. Two writers would commit one after the other on the same disk, and
+//   every request would wait for two commits.
+// - The second writer helps in two cases: so many requests wait that executing their statements takes longer than a
+//   commit; or the first writer seems to wait for another transaction's lock.
+// - A writer that finds fewer requests than the last batch held waits for more, because callers that were just answered
+//   are about to send their next requests (the idea of PostgreSQL's commit_delay). It waits for a quarter of the last
+//   write, 1 ms at most, and not at all if the last batch held one request.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +25,17 @@
 
 namespace tocsin {
 
-// The data members are the queue and the state that its writers share. Thread: push any; the rest owner only.
+// The data members are the queue and the state that its writers share. Thread: push any; the rest owner only (the
+// Database's).
 template <class Item>
 class Coalescer {
  public:
-  // Writes a batch and answers every item of it, also while the database is down. Called on the writer's thread, with
-  // its session. Must not throw.
+  // Writes a batch. It must answer every item, also while the database is down, or pass the item on to something that
+  // answers it (LockedRowRetries). Called on the writer's thread, with the writer's session. Must not throw.
   using Flush = std::function<void(PgClientStore&, std::vector<Item>)>;
 
-  // Starts the threads. `shards`: of the whole installation. `capacity`: items that may wait. `batch`: items per flush,
-  // at most.
+  // Starts the threads. `shards`: of the whole installation. `capacity`: how many items may wait. `batch`: the most
+  // items per flush.
   Coalescer(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, std::size_t batch,
             Flush flush)
       : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
@@ -41,7 +44,7 @@ class Coalescer {
   }
   ~Coalescer() { stop(); }
 
-  // False: full or stopped; the item will not be answered.
+  // Queues an item. False: the queue is full or stopped; the item will not be answered.
   bool push(Item item) {
     MutexLock lock(mutex_);
     if (is_stopping_ || items_.size() >= capacity_) return false;
@@ -50,7 +53,7 @@ class Coalescer {
     return true;
   }
 
-  // Writes what has been accepted, then ends the threads. May be called again.
+  // Writes all accepted items, then ends the threads. May be called again.
   void stop() {
     {
       MutexLock lock(mutex_);
@@ -65,11 +68,11 @@ class Coalescer {
 
  private:
   static constexpr int kWriters = 2;
-  static constexpr std::size_t kForTwoWriters = 64;  // executing so many takes about as long as a commit on a fast disk
+  static constexpr std::size_t kForTwoWriters = 64;  // to execute 64 takes as long as to commit on a fast disk
   static constexpr Duration kStuck = std::chrono::milliseconds(20);
   static constexpr Duration kMostGathering = std::chrono::milliseconds(1);
 
-  // A write this slow probably waits for a lock: the second writer takes the next batch.
+  // A write that has taken this long probably waits for a lock: the second writer takes the next batch.
   bool is_stuck() const TOCSIN_REQUIRES(mutex_) { return clock_.now() - started_ > kStuck; }
   bool may_write() const TOCSIN_REQUIRES(mutex_) {
     return !items_.empty() && !is_gathering_ && (writing_ == 0 || items_.size() >= kForTwoWriters || is_stuck());

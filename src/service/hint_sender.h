@@ -1,6 +1,7 @@
-// HintSender: notifies other nodes (NOTIFY tocsin_due, as tocsin.create_job does) of jobs due soon in shards that they
-// own, so that these jobs need not wait for a scan. A Database has one and pushes jobs that this node has created,
-// changed or released. Hints that arrive during one notification share the next.
+// HintSender: notifies other nodes of jobs that are due soon in shards that those nodes own, so that the jobs need not
+// wait for a scan. It sends the notification that tocsin.create_job sends, NOTIFY tocsin_due; hints that arrive during
+// one share the next. Owned by Database (node/database.h), which pushes jobs that this node has created, changed or
+// released.
 #pragma once
 
 #include <functional>
@@ -13,14 +14,15 @@
 
 namespace tocsin {
 
-// Thread: push any; the rest owner only.
+// Thread: push any; the rest owner only (the Database's).
 class HintSender {
  public:
-  // `on_failure`: called on the sender's thread when a notification failed; its hints are lost.
+  // Starts the thread. `on_failure`: called on it when a notification failed; the hints of that notification are lost.
   HintSender(const SessionConfig& session, std::function<void(const Error&)> on_failure);
   ~HintSender() { stop(); }
 
-  // Returns at once. Dropped when 10,000 wait already, and after stop(): the scan finds the job.
+  // Queues a hint and returns at once. The hint is dropped if 10,000 wait already, and after stop(): a scan finds the
+  // job.
   void push(const Candidate& job);
   void stop() { worker_.stop(); }  // after sending the hints that wait
 

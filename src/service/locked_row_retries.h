@@ -1,7 +1,7 @@
-// LockedRowRetries: retries requests whose rows other transactions hold locked (ADR 0040), every 25 ms until a time-out
-// (`patience`), and then answers them as locked. A Database has one for each kind of request that its coalescers find
-// locked. One thread tries all of them together and waits for no lock, so a request delays no other, however many rows
-// are locked and for however long.
+// LockedRowRetries: retries requests whose rows other transactions hold locked (ADR 0040). It tries them every 25 ms;
+// when a time-out (`patience`) is over, it answers them as locked. One thread tries all of them together and waits for
+// no lock, so no request delays another, however many rows are locked. Owned by Database (node/database.h): one for
+// creates, one for changes and one for leases, to which the coalescers pass the requests that they find locked.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,17 @@
 
 namespace tocsin {
 
-// `Item` has a member `until` of type MonoTime, which push() sets: the first attempt after it answers the item.
-// Thread: push any; the rest owner only.
+// `Item` has a member `until` of type MonoTime, which push() sets; the first attempt after that time answers the item.
+// Thread: push any; the rest owner only (the Database's).
 template <class Item>
 class LockedRowRetries {
  public:
-  // Answers the items that can be answered and returns the others. `is_last`: answers all, those whose rows are locked
-  // as locked. Called on the retry thread with at most 500 items; must not wait for locks or throw.
+  // Answers the items whose rows are free, and returns the others. `is_last`: answers all items, those whose rows are
+  // locked as locked. Called on the retry thread with at most 500 items; must neither wait for locks nor throw.
   using Attempt = std::function<std::vector<Item>(PgClientStore&, std::vector<Item>, bool is_last)>;
 
-  // Starts the thread. `shards`: of the whole installation. `capacity`: items that may wait, without those being tried.
-  // `patience`: how long an item is retried; 0: it is tried once, without a pause.
+  // Starts the thread. `shards`: of the whole installation. `capacity`: how many items may wait, not counting those
+  // being tried. `patience`: how long an item is retried; 0: each is tried once, without a pause.
   LockedRowRetries(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity,
                    Duration patience, Attempt attempt)
       : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
@@ -35,7 +35,7 @@ class LockedRowRetries {
   }
   ~LockedRowRetries() { stop(); }
 
-  // Returns the items for which there is no capacity, and after stop() all of them; the caller answers them.
+  // Queues the items, and returns those that did not fit (after stop(): all). The caller must answer these.
   std::vector<Item> push(std::vector<Item> items) {
     std::vector<Item> refused;
     {

@@ -39,7 +39,7 @@ ChangeBatch batch_of(const std::vector<ChangeItem>& items, Try which) {
 
 bool is_locked(const CancelReply& reply) { return reply.kind == CancelReply::Kind::locked; }
 bool is_locked(const ChangeReply& reply) { return reply.kind == ChangeReply::Kind::locked; }
-// A key of which some jobs were cancelled is answered with them: a second try would not name them again.
+// If some jobs of a key were cancelled, the request is answered with them: a second try would not name them again.
 bool is_locked(const KeyCancelReply& reply) { return !reply.locked.empty() && reply.cancelled.empty(); }
 
 // False: the row is locked, and the item may be tried again.
@@ -52,8 +52,8 @@ bool answered(const Asked<Request, Reply>& asked, Reply& reply, Try which) {
 
 constexpr std::size_t kMostLeases = 1'000;  // in one statement
 
-// Answers a call; or leaves in it the leases that are locked, whose replies then join those of the others. True: it is
-// answered. `may_have_moved`: see write_leases().
+// True: the call is answered. False: leases of it are locked. Then `asked` keeps only these, and its `done` adds the
+// replies of the others to theirs. `may_have_moved`: see write_leases().
 template <class Request>
 bool answered(Asked<std::vector<Request>, std::vector<LeaseResult>>& asked, std::vector<LeaseResult> replies,
               bool may_have_moved) {
@@ -85,8 +85,8 @@ bool answered(Asked<std::vector<Request>, std::vector<LeaseResult>>& asked, std:
   return false;
 }
 
-// Writes calls of one kind together, up to kMostLeases at a time; a call that fails the others is written alone. What
-// is locked goes to `locked`.
+// Writes calls of one kind together, up to kMostLeases leases at a time. If a statement fails through one call's fault,
+// each call is written alone. Locked calls go to `locked`.
 template <class Kind, class Write>
 void write_together(std::vector<LeaseItem> calls, const Write& write, bool may_have_moved,
                     std::vector<LeaseItem>& locked) {
@@ -159,8 +159,8 @@ void refuse(ChangeItem& item, const Error& error) {
 
 namespace {
 
-// Takes the retries out of the batch and writes them, by a statement of their own: they begin in history. Returns those
-// that may be tried again.
+// Takes the retries of dead jobs out of the batch and writes them by a statement of their own, because their rows are
+// in history. Returns the items that may be tried again.
 std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<ChangeItem>& items, Try which) {
   const auto first = std::stable_partition(items.begin(), items.end(), [](const ChangeItem& item) {
     return !std::holds_alternative<RetryAsked>(item.what);

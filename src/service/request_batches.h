@@ -1,5 +1,6 @@
-// The requests of many callers that Coalescer and LockedRowRetries hold, and the functions that write a batch of them
-// and answer each one. A Database calls these on the threads of both.
+// The requests of many callers that a Coalescer or a LockedRowRetries holds, and the functions that write a batch of
+// them and answer each request. Database (node/database.h) passes these functions to both; they run on the threads of
+// both.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,7 @@
 
 namespace tocsin {
 
-// A request and where its reply goes. `done` is called once, on the thread that has written the request; it must not
-// throw.
+// A request and its callback. `done` is called once, on the thread that has written the request; it must not throw.
 template <class Request, class Reply>
 struct Asked {
   Request request;
@@ -44,28 +44,33 @@ struct LeaseItem {
 };
 using ReadItem = std::variant<GetAsked, ListAsked>;
 
-// Every function answers the items that it does not return; rows of returned items are locked by other transactions, or
-// their shards are moving. When one item makes the statement of all fail, the write_... functions write them in smaller
-// parts; after Error unavailable or in_doubt all items of the statement get that error.
+// The three write_... functions answer every item that they do not return. A returned item is locked: another
+// transaction holds its row, or its shard is moving to another database.
+//
+// Errors: unavailable and in_doubt go to all items of the statement. Another error is usually the fault of one item, so
+// the batch is written again in smaller parts until only that item gets the error. Retries of dead jobs (RetryAsked)
+// are the exception: any error goes to all of them.
 
-// Returns items whose idempotency key, or the job that has it, another transaction holds.
+// Returns an item if another transaction holds its idempotency key, or the job that has the key.
 std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items);
-// first: the first try; a locked row may delay it by some 50 ms. second: every later try but the last; it waits for no
-// lock. Both return locked items. first_and_last, last: the same, but they answer locked items as `locked` and return
-// none.
+// Which attempt this is for the items, and whether a locked item is returned or answered:
+// - first: the first attempt of several. A locked row may delay the batch by some 50 ms. Returns locked items.
+// - second: every later attempt but the last. Waits for no lock. Returns locked items.
+// - first_and_last, last: as first and second, but a locked item is answered as `locked`; none is returned.
 enum class Try { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, Try which);
-// Writes acks, nacks and extensions; waits for no lock. A returned item has only the leases whose rows are locked; its
-// `done` merges their replies with those of the other leases. `node`: name of the node, stored with the outcome.
-// `may_have_moved`: the items were locked before, maybe because their shards were moving. A lease that is stale here
-// may then be valid in another database, so it is answered `busy` instead.
+// Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
+// locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
+// `may_have_moved`: the items were locked before, maybe because their shards were moving. Then a lease that is stale
+// (lost) in this database may be valid in another one, so it is answered `busy`, not stale.
 std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items,
                                     bool may_have_moved = false);
-// After an Error of the gets or of the lists, all of that kind get it.
+// Answers all items. If the statement for jobs fails, every GetAsked gets its Error; if the statement for keys fails,
+// every ListAsked does.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
 
-// Answers the item with the error. Of a call some of whose leases are answered already, the others are `in_doubt` if
-// the error is, else `busy`.
+// Answers the item with the error. If some leases of a call have been answered already, the others are answered one by
+// one: as `in_doubt` for Error in_doubt, otherwise as `busy`.
 void refuse(ChangeItem& item, const Error& error);
 void refuse(LeaseItem& item, const Error& error);
 
