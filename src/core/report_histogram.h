@@ -1,5 +1,5 @@
 // ReportHistogram: the lateness of first starts, or the durations of attempts, of one type on this node in a slot of 15
-// minutes. ReportBuffer (src/node) fills it; the housekeeping adds it to the report tables.
+// minutes. ReportBuffer (src/maintenance) fills it; the housekeeping adds it to the report tables.
 #pragma once
 
 #include <cstdint>
