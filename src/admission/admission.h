@@ -63,8 +63,8 @@ struct AdmissionTime {
 // Which types a claimer serves.
 enum class ClaimerRole {
   primary,    // all types
-  secondary,  // all types; after a light type was served while a hot type waited, only light types for 50 ms, because
-              // their statements need the database's processors
+  secondary,  // all types; after a light type was served while a hot type or a backlog waited, only light types for 50
+              // ms, because their statements need the processors of the database
   priority,   // light types only, at most `hot_above` jobs in a batch; so its statements stay short, and each form of
               // claims soon has its turn although the other claimers run long statements
 };
