@@ -1,5 +1,5 @@
 // EngineConfig: the settings of one engine (the stages that fire the jobs of one database), made by the node
-// (node/database.cc). A lane is the jobs of one type in one shard. Plain values; EngineShared keeps a const copy.
+// (node/node_parts.cc). A lane is the jobs of one type in one shard. Plain values; EngineShared keeps a const copy.
 #pragma once
 
 #include <functional>
