@@ -8,8 +8,8 @@
 //   2. Peers with Standing::shares are then balanced. One shard moves from a peer to another that may get it, while the
 //      first has at least two shards more. If every peer reaches every database, their counts then differ by at most
 //      one. Otherwise they may differ by more, because exchanges by way of a third peer are not searched.
-// Both steps move as few shards as possible. The result does not depend on the order of `peers`. If all peers that
-// share are balanced, so is any part of them: a node for which fewer of them share changes nothing.
+// Both steps move as few shards as possible. The result does not depend on the order of `peers`. Of balanced peers
+// every part is balanced, too: so a node that sees fewer sharing peers than another node does moves nothing in step 2.
 #pragma once
 
 #include <map>
