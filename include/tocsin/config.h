@@ -34,7 +34,7 @@ struct NodeConfig {
   int api_threads = 1;  // network threads of the REST listener
   // Threads that claim due jobs, divided among the databases. Each database has one more, for types with few due jobs.
   int claimers = 2;
-  // Threads for requests that are not written in batches, divided among the databases. Each has two connections.
+  // Threads for requests that are not written in batches, divided among the databases. Each thread has two connections.
   int db_pool = 4;
   // Claims do not wait for the disk: a crash of the database server may let a cancelled job start (ADR 0031).
   bool async_claims = false;

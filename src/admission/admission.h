@@ -33,7 +33,8 @@
 namespace tocsin {
 
 // Work for one store call: jobs from memory, or the backlog of one lane. A batch has types of one form only: all are
-// instant (claimed and finished in one statement), or all are pull types (claimed for waiting consumers), or all are
+// instant (claimed and finished in one statement), all are pull types (claimed for waiting consumers), or all are
+// neither of these.
 struct DueBatch {
   std::vector<Candidate> jobs;
   std::optional<Backlog> backlog;

@@ -2,7 +2,7 @@
 // nearly full it is shorter, so that the jobs that are due next fit. Owned by the Scanner.
 //
 // The lookahead falls to its minimum in one step, and recovers by a thirty-second of its full length per scan. The
-// minimum is one and a half scan intervals, so that every row is within the lookahead in one scan before it is due.
+// minimum is one and a half scan intervals, so that every row is within the lookahead in a scan before it is due.
 // Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 

@@ -1,7 +1,7 @@
 // ExhaustedSearch: how far the scans have searched one lane (the jobs of one type in one shard) for exhausted rows. A
 // row is exhausted while its last attempt runs; when the lease of that attempt has ended, the job becomes dead.
 // Normally the overdue read of a scan finds such a row. While a lane is backlog or paused, or its overdue page is full,
-// that read may miss the row, and no index lists exhausted rows. So every sweep (a scan of the whole overdue range)
+// that read may miss the row, and no index lists exhausted rows. So every sweep (a scan from the lane's floor)
 // searches for them.
 //
 // A scan reads one page of overdue rows for the search, and the next scan continues behind it. Owned by LaneCursor.

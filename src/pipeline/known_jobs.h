@@ -25,12 +25,14 @@ class KnownJobs {
 
   explicit KnownJobs(std::size_t capacity);
 
+  // Adds a job that a scan has read.
   //  - already_known: the job is in memory with this time or an earlier one.
   //  - moved: the job was in memory with a later time, such as the end of a lease that was since released. The caller
   //    adds it to the time wheel again, with the earlier time.
   //  - full: memory has no capacity; the job was not added.
   enum class Added { yes, already_known, moved, full };
   Added add(JobId job, TypeId type, WallTime fire_at = {});
+  // Offers a hint.
   //  - entered: the caller adds the job to the time wheel. A known job is added again, because its time may have
   //    changed; of two entries the one that is due first claims the job.
   //  - left_to_scan: not added. A scan will find the job: it is not known, it is due beyond the scan horizon

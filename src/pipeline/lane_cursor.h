@@ -11,7 +11,8 @@
 //
 // A sweep is a read from the floor. It finds rows that were committed later still, because no row due before the floor
 // can be committed any more (XminWatermark). A row that returns with an earlier fire_at moves `low` and floor back. An
-// audit is a read from the beginning of time. It counts the rows before the floor; there should be none.
+// audit is a read from the beginning of time. It counts the rows before the floor; there should be none. A cursor owns
+// a LaneLife (when the lane is read next) and an ExhaustedSearch.
 //
 // Invariants: floor <= low. Reads no clock. Thread: owner only (the scanner's).
 #pragma once

@@ -43,9 +43,9 @@ class ScanSchedule {
     group_ = 0;
   }
 
-  // Ends the current scan. Returns how long until the next one, so that no shard waits longer than the interval.
-  // Between a scan of all shards and a scan group, in either order, that is a quarter of the interval. `may_idle`:
-  // every new job would be hinted or notified. Then two intervals follow a scan of all shards that read no rows.
+  // Ends the current scan. Returns how long until the next one, so that no shard waits longer than the interval: the
+  // interval, or a quarter of it if this or the next scan is a scan group. `may_idle`: every new job would be hinted or
+  // notified. Then two intervals follow a scan of all shards that read no rows.
   Duration end_scan(bool may_idle) {
     const std::size_t before = groups_;
     std::size_t intervals = 1;

@@ -1,5 +1,5 @@
-// FunctionStore: calls the functions of `sql` handlers (handlers that are SQL functions) in the transaction that
-// their jobs. SqlKind (delivery/sql_handler.h) calls it on worker threads. Implemented by PgFunctionStore
+// FunctionStore: calls the functions of `sql` handlers (handlers that are SQL functions), each in the transaction that
+// finishes its job. SqlKind (delivery/sql_handler.h) calls it on worker threads. Implemented by PgFunctionStore
 // (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
