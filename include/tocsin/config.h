@@ -20,8 +20,8 @@ struct NodeConfig {
   // Number of shards (slices of all jobs), 1..1024. The first migration fixes it (empty: 64); later starts give the
   // same number or none.
   std::optional<int> shards;
-  bool migrate_first = false;  // Node::start() creates or upgrades the schema before it connects
-  bool has_dashboard = true;   // serve the dashboard at /
+  bool migrate_first = false;               // Node::start() creates or upgrades the schema before it connects
+  bool has_dashboard = true;                // serve the dashboard at /
   std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON; a longer one is refused
   std::vector<std::string> allow_webhook;   // CIDRs of private addresses that webhooks and brokers may connect to
   std::string webhook_ca_file;              // PEM file; its authorities are trusted besides the system's
@@ -45,7 +45,7 @@ struct NodeConfig {
   std::size_t queue_capacity = 100000;             // jobs due soon held in memory, divided among the databases
   std::chrono::milliseconds drain_timeout{20000};  // how long a node that stops waits for running handlers
   // Longest time from the death of a node until others scan its shards; a silence of 4/5 of it counts as death.
-  // Give every node the same; that is not checked.
+  // Every node needs the same value; that is not checked.
   std::chrono::milliseconds heartbeat_timeout{5000};
   std::string log_level = "info";   // trace, debug, info, warn, error, critical or off
   std::string log_format = "text";  // or json

@@ -73,7 +73,7 @@ class LeaseTable {
   };
   using Entries = std::map<JobId, Entry>;
 
-  // Replaces an older lease of the same job, which is over. Returns whether that one held a permit.
+  // Adds a lease; an older lease of the job is over. Returns whether the older one held a permit.
   bool put(JobId job, const Entry& entry, bool& is_first) TOCSIN_REQUIRES(mutex_);
   // Returns whether it held a permit.
   bool erase(Entries::iterator entry) TOCSIN_REQUIRES(mutex_);

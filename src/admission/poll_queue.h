@@ -33,7 +33,8 @@ struct Poll {
   // has passed when it arrives is non-blocking: it is answered as soon as every engine has found nothing due since the
   // arrival, also before these 100 ms.
   MonoTime deadline{};
-  // Both may be called from any thread and must not block. PollQueue calls is_gone under its lock, `answer` never.
+  // Both may be called from any thread and must not block. PollQueue calls is_gone under its lock, and `answer`
+  // outside.
   std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> answer;  // called once; no jobs: none was due in time
 };

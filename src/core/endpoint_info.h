@@ -12,7 +12,7 @@
 namespace tocsin {
 
 struct EndpointInfo {
-  std::string kind;      // webhook, or the kind of a broker; entry: messages come from it, and most else is empty
+  std::string kind;      // webhook, or the kind of a broker; entry: messages come from it, most other fields are empty
   std::string endpoint;  // scheme, host and port, or broker and topic; without secrets
   // ok; paused or trying: its circuit breaker is open or half-open; unavailable: a broker without a connection; idle:
   // nothing was tried yet.

@@ -1,6 +1,6 @@
 // Claimer: the stage that claims due jobs. It takes the next batch from JobAdmission, claims it with one store call and
 // passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job. Jobs not won leave
-// memory; those that may have been claimed a moment too early return to the time wheel.
+// memory, except jobs that may have been claimed a moment too early: they return to the time wheel.
 //
 //  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
 //  - Jobs of pull types go to the consumers whose polls (waiting requests) are part of the batch. If the jobs come from
@@ -68,7 +68,7 @@ class Claimer final : public Stage {
     std::optional<Backlog> refused;  // a backlog whose first row the store does not fire
   };
 
-  // Results of type MonoTime say when step() is to be called again, as those of Stage::step().
+  // A result of type MonoTime says when step() is to be called again.
   MonoTime fire(MonoTime now, DueBatch batch);
   void hold_back(DueBatch& batch);  // keeps the first parts_.size jobs; moves the others to parts_.rest
   MonoTime fire_in_parts(MonoTime now, DueBatch batch);
@@ -93,7 +93,7 @@ class Claimer final : public Stage {
   // returns true. False: the consumers have all jobs that they asked for, no other lane can be claimed for them now, or
   // they have waited for 50 ms.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
-  // Gives jobs won to the consumers of the batch; releases those that no consumer takes, or whose lease may be over.
+  // Gives jobs won to the consumers of the batch. Releases jobs that no consumer takes or whose lease may be over.
   void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   // Answers one poll; its consumer holds the leases from now on.
   void answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs);

@@ -31,15 +31,15 @@ struct EngineConfig {
   // Longest time from the claim to the start of the handler. Shorter than a failover, after which a standby may lack
   // the claim.
   Duration start_window = std::chrono::milliseconds(500);
-  std::size_t capacity = 100'000;  // candidates in memory, of this engine
-  std::size_t window_page = 512;   // rows of one lane per window read
-  std::size_t overdue_page = 64;   // rows of one lane per overdue read
-  std::size_t many_rows = 512;     // after a cycle that read this many rows, a scan reads a quarter of the shards
-  std::size_t claim_batch = 500;   // jobs per claim statement; with more, the last job waits longer than that saves
-  std::size_t finish_batch = 500;  // outcomes per statement, or jobs to make dead
-  std::size_t hot_above = 64;  // a type with more due jobs in memory is hot; claiming this many takes about 1 ms
-  std::size_t max_running = 4096;  // claimed jobs of this engine, of all types; not BizType::max_running
-  std::size_t max_polls = 3000;    // waiting consumers; fewer than the connections that the HTTP server takes
+  std::size_t capacity = 100'000;     // candidates in memory, of this engine
+  std::size_t window_page = 512;      // rows of one lane per window read
+  std::size_t overdue_page = 64;      // rows of one lane per overdue read
+  std::size_t many_rows = 512;        // after a cycle that read this many rows, a scan reads a quarter of the shards
+  std::size_t claim_batch = 500;      // jobs per claim statement; with more, the last job waits longer than that saves
+  std::size_t finish_batch = 500;     // outcomes per statement, or jobs to make dead
+  std::size_t hot_above = 64;         // a type with more due jobs in memory is hot; claiming this many takes about 1 ms
+  std::size_t max_running = 4096;     // claimed jobs of this engine, of all types; not BizType::max_running
+  std::size_t max_polls = 3000;       // waiting consumers; fewer than the connections that the HTTP server takes
   std::shared_ptr<FlowControl> flow;  // shared by the engines of a node; null: the engine makes one
   // Whether scanning and claiming stop while the membership lease is lost. False for databases other than the control
   // database: if this node cannot reach the control database, other nodes scan its shards too, and the claims decide.

@@ -111,7 +111,7 @@ struct EngineShared {
     flow->return_all(type, n);
     limiter.release(type, n);  // wakes the claimers
   }
-  // The same for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
+  // As release(), for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
   void release_ended(TypeId type) {
     flow->return_permit(type);
     limiter.release(type, 1);

@@ -44,7 +44,7 @@ class KnownJobs {
   Hint offer_hint(const Candidate& job);
   // Sets the scan horizon: a scan will still read every row that is due later. max(): no hint is refused for its time.
   void set_horizon(WallTime horizon);
-  void raise_horizon(WallTime horizon);  // the same, if it is later
+  void raise_horizon(WallTime horizon);  // sets the horizon if this one is later
   bool take_refused();                   // whether memory was full for a hint since the last call
   void remove(JobId job);                // an unknown job is ignored
   void remove(std::span<const Candidate> jobs);

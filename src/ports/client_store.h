@@ -1,7 +1,8 @@
-// ClientStore: the store of client requests for jobs in one database: create, find, cancel, change, retry, and reports
-// of leases. The REST API calls it, mostly with the requests of many callers in one call. A reply is definite;
-// otherwise the call returns an Error, whose code says whether it may have happened (tocsin/error.h). Implemented by
-// PgClientStore (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// ClientStore: the store of client requests for jobs in one database: create, find, cancel, change, retry, and what
+// consumers report about their leases. The REST API (src/api) and its request queues (src/service) call it, mostly with
+// the requests of many callers in one call. A reply is definite. Instead of replies a call may return an Error, whose
+// code says whether the call may have happened (tocsin/error.h). Implemented by PgClientStore (src/postgres) and
+// FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <optional>

@@ -64,7 +64,7 @@ struct Beat {
 
 struct BeatReply {
   std::vector<Member> members;   // this node's own row included, by id
-  std::optional<ShardMap> map;   // if its version differs from known_map; of the same moment as members
+  std::optional<ShardMap> map;   // set if its version differs from known_map; read at the same moment as members
   MonoTime asked{}, answered{};  // the local clock before the request and after the reply
   // Number of the session's connection. Another number than before may mean another server, without the last commits.
   std::uint64_t connection = 0;

@@ -155,7 +155,7 @@ class MoveStore {
 //
 // Every call that writes checks the driver of the move, as MoveStore's do, except steps that cannot be in a
 // transaction: creating and dropping slots, refreshing the list of tables, ending workers, and creating history tables.
-// For those of an earlier driver there is MoveStore::end_others().
+// MoveStore::end_others() ends such steps of an earlier driver.
 class ShardCopy {
  public:
   virtual ~ShardCopy() = default;
@@ -169,8 +169,8 @@ class ShardCopy {
   virtual Result<bool> publishes_all(const ShardMove& move) = 0;
   virtual Status unpublish(const ShardMove& move) = 0;          // drops the publication
   virtual Result<std::string> slot(const ShardMove& move) = 0;  // name of the slot
-  // Ends the sessions that use the move's slots, and drops these: its own, and those of table copies that match the
-  // LIKE pattern `of_copies`, from stop_workers(). Error conflict: one is still in use.
+  // Ends the sessions that use the move's slots, and drops these slots: the slot of the move, and the slots of table
+  // copies that match the LIKE pattern `of_copies`, from stop_workers(). Error conflict: a slot is still in use.
   virtual Status drop_slots(const ShardMove& move, const std::string& of_copies) = 0;
   // Whether all these slots are there.
   virtual Result<bool> has_slots(const std::vector<std::string>& names) = 0;

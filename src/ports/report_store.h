@@ -40,10 +40,11 @@ struct DatabaseInfo {
   WallTime now{};  // the database's clock
 };
 
-// The reports of docs/reports.md. Most are views of the schema tocsin: report_hour to report_delay, horizon, backlog
-// and audit. Without a view: dead_now (jobs that are dead now, by type and reason; of the 10,000 created last), recent
-// (about the last quarter of an hour, by type), recent_of_all (the same in one row) and next (how many jobs are due
-// from `from` to `to`, both required, in one row).
+// The reports of docs/reports.md. Most are views of the schema tocsin, named report_hour to report_delay, horizon,
+// backlog and audit. These have no view:
+//  - dead_now: the jobs that are dead now among the 10,000 that were created last, by type and reason
+//  - recent: about the last quarter of an hour, by type; recent_of_all: for all types in one row
+//  - next: in one row, how many jobs are due from `from` to `to`, both required
 enum class Report {
   hour,
   day,

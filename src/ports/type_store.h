@@ -64,8 +64,8 @@ class TypeStore {
   // Gives the type a new gmt_modified, so that its copies are written again, also copies that are marked as removed.
   // Ends a removal that is under way.
   virtual Status renew(const std::string& name) = 0;
-  // Copies these types, ids included, into this database, which is not the control database; a copy with the same or a
-  // later gmt_modified stays. Safe to repeat.
+  // Copies these types, ids included, into this database. A copy whose gmt_modified is not earlier stays. Safe to
+  // repeat. REQUIRES: this is not the control database.
   virtual Status mirror(std::span<const BizType> types) = 0;
 };
 
