@@ -29,9 +29,9 @@ struct Poll {
   std::size_t max = 1;  // the most jobs in the answer, 1 or more
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  // When the poll is answered with no jobs, if none was due; at least 100 ms after its arrival. A poll whose deadline
-  // has passed when it arrives is non-blocking: it is answered as soon as every engine has found nothing due since the
-  // arrival, also before these 100 ms.
+  // When the poll is answered with no jobs if none was due; but not before 100 ms after its arrival. Exception: a poll
+  // whose deadline has passed when it arrives is non-blocking. It is answered as soon as every engine has found nothing
+  // due since the arrival.
   MonoTime deadline{};
   // Both may be called from any thread and must not block. PollQueue calls is_gone under its lock, and `answer`
   // outside.
@@ -52,8 +52,8 @@ class PollQueue {
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
   // Registers an engine; returns its number for answer_non_blocking(). From now on each new poll wakes its `claimers`.
-  // `sweeper`: the loop that calls expire(); an earlier deadline than before wakes it. The queue needs one sweeper and
-  // keeps that of the last engine. REQUIRES: before the first add().
+  // `sweeper`: the loop that calls expire(). A poll that ends before all others wakes it. The queue needs one sweeper,
+  // and keeps that of the last engine. REQUIRES: before the first add().
   std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
   // False: the queue is full. True: the poll will be answered; after close() at once, with no jobs.

@@ -61,7 +61,7 @@ class Heartbeat final : public Stage {
     bool was_lost = false;    // it has been out of reach before
     MonoTime since{};         // when is_reached last changed
   };
-  // What was seen of one member. MonoTimes are of the local clock.
+  // What this node has seen of one member. MonoTimes are of the local clock.
   struct Seen {
     WallTime heartbeat_at{};  // as in its row, by the database's clock
     MonoTime changed{};       // when heartbeat_at last changed
@@ -89,7 +89,7 @@ class Heartbeat final : public Stage {
   Waker* shard_owner_ = nullptr;
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};                     // when the next heartbeat is due
-  std::optional<MonoTime> lease_end_;   // to be told; none: it has been
+  std::optional<MonoTime> lease_end_;   // new end of the lease, for lease_valid_until; nullopt: it was told
   bool is_drain_reported_ = false;      // the last answered heartbeat said that this node drains
   bool was_answered_ = true;            // whether the last heartbeat got an answer
   bool has_failed_since_view_ = false;  // a heartbeat has failed since the last view was made
