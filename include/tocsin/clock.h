@@ -23,8 +23,8 @@ using MonoTime = MonoClock::time_point;
 // or from a request, never from a clock of this machine.
 using WallTime = std::chrono::sys_time<Duration>;
 
-// Reads the local monotonic clock: SystemClock that of the machine, in tests and the simulator a virtual one. Thread:
-// any.
+// Reads the local monotonic clock: SystemClock (src/base) the clock of the machine, a virtual one in tests and the
+// simulator. Thread: any.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -17,29 +17,35 @@ struct NodeConfig {
   std::string listen = "127.0.0.1:7070";  // HOST:PORT of the REST API; beyond loopback start() requires tokens
   std::string token_file;                 // TOML; empty: no tokens, and only this machine is served
   std::string node_name;                  // a label in logs and jobs; empty: the host's name
-  std::optional<int> shards;   // 1..1024; fixed by the first migration (empty: 64); later starts give the same or none
-  bool migrate_first = false;  // Node::start() creates or upgrades the schema before it connects
-  bool has_dashboard = true;   // serve the dashboard at /
+  // Number of shards (slices of all jobs), 1..1024. The first migration fixes it (empty: 64); later starts give the
+  // same number or none.
+  std::optional<int> shards;
+  bool migrate_first = false;               // Node::start() creates or upgrades the schema before it connects
+  bool has_dashboard = true;                // serve the dashboard at /
   std::size_t max_attribute_bytes = 65536;  // of a job's attribute, as JSON; a longer one is refused
   std::vector<std::string> allow_webhook;   // CIDRs of private addresses that webhooks and brokers may connect to
-  std::string webhook_ca_file;              // PEM, trusted besides the system's own
-  int webhook_connections = 256;            // per endpoint (scheme, host and port), at most
+  std::string webhook_ca_file;              // PEM file; its authorities are trusted besides the system's
+  int webhook_connections = 256;            // the most per endpoint (scheme, host and port)
   // Days for which finished jobs are kept, by final status; a status that is not named: for ever.
   std::map<std::string, int> retain_days = {{"done", 7}, {"cancelled", 7}, {"dead", 30}};
   std::vector<std::string> entries;  // topics whose messages become jobs, each a JSON object: docs/brokers.md
-  // Call functions of sql handlers although the role of this node is a superuser: their authors can become one.
+  // True: SQL handlers are called even if this node's role is a superuser; authors of handlers can then become one.
   bool allow_superuser_handlers = false;
   int api_threads = 1;  // network threads of the REST listener
-  int claimers = 2;     // threads that claim due jobs, divided among the databases; each has one more for rare types
-  int db_pool = 4;      // threads for requests that are not written in batches, divided as above; two connections each
+  // Threads that claim due jobs, divided among the databases. Each database has one more, for types with few due jobs.
+  int claimers = 2;
+  // Threads for requests that are not written in batches, divided among the databases. Each thread has two connections.
+  int db_pool = 4;
   // Claims do not wait for the disk: a crash of the database server may let a cancelled job start (ADR 0031).
   bool async_claims = false;
-  int workers = 4;  // threads for C++ handlers; when all are busy, a type that has none gets one more, up to 64 in all
-  int sql_workers = 2;  // calls of SQL handlers at once, each with a connection; more as above, up to 8 in all
+  // Threads for C++ handlers. When all are busy, a type without a running handler gets one more, up to 64 in all.
+  int workers = 4;
+  // SQL handlers that run at once, each with a connection. More are added as for `workers`, up to 8 in all.
+  int sql_workers = 2;
   std::size_t queue_capacity = 100000;             // jobs due soon held in memory, divided among the databases
   std::chrono::milliseconds drain_timeout{20000};  // how long a node that stops waits for running handlers
   // Longest time from the death of a node until others scan its shards; a silence of 4/5 of it counts as death.
-  // Give every node the same; that is not checked.
+  // Every node needs the same value; that is not checked.
   std::chrono::milliseconds heartbeat_timeout{5000};
   std::string log_level = "info";   // trace, debug, info, warn, error, critical or off
   std::string log_format = "text";  // or json

@@ -11,8 +11,8 @@
 namespace tocsin {
 
 // Runs the attempts of one type; the engines call it for each job that they have claimed.
-// Thread: start() from the threads of the runners, one per database, so several may call at once; the rest any.
-// `finish` may be called from any thread, within start() too, exactly once per start.
+// Thread: start() on the threads of the runners, one per database, so several calls may run at once; the other
+// functions any. `finish` must be called exactly once per start(), from any thread, also within start().
 class Handler {
  public:
   using Finish = std::function<void(Outcome)>;

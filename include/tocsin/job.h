@@ -25,7 +25,7 @@ struct JobError {
   std::string node;
   int attempt = 0;  // its number, from 1
   std::string message;
-  std::string started_at = {};  // as `at`; empty: no attempt failed, the entry says something else of the job
+  std::string started_at = {};  // when the attempt started; empty: the entry is not about a failed attempt
 };
 
 // One row of the live or the history tables. Every WallTime is of the database's clock.

@@ -13,8 +13,9 @@ using Shard = std::int16_t;
 // Database id: number of a database in its installation; 0: the control database.
 using DatabaseId = int;
 
-inline constexpr int kMaxDatabases = 64;   // several draw sequence numbers in steps of this, each with another
-                                           // remainder, so no id is drawn twice. DO NOT CHANGE.
+// Each of several databases draws its sequence numbers in steps of this number, with a remainder of its own, so no two
+// databases draw the same id. DO NOT CHANGE.
+inline constexpr int kMaxDatabases = 64;
 inline constexpr int kMaxShards = 1024;    // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;  // of an installation whose configuration names no number
 

@@ -8,20 +8,21 @@
 
 namespace tocsin {
 
-// A pool has slots, and each attempt takes one: a job is claimed only when a slot is free, and the slot is free again
-// when the attempt ends. The threads that claim jobs count the slots in use; the pool says how many there are. It
-// belongs to a handler (Handler::pool()). Types that share a pool, such as those of one endpoint, share one object.
+// A pool has slots, and each attempt takes one. A job is claimed only when a slot is free; the slot is free again when
+// the attempt ends. The threads that claim jobs count the slots in use; the pool says how many there are. A pool
+// belongs to a handler (Handler::pool()). Types that share a pool, such as types with the same endpoint, share one
+// object.
 // Thread: any.
 class StartPool {
  public:
   virtual ~StartPool() = default;
 
-  // The number of slots: the attempts that can run at once, and some that wait in the handler, so that no connection or
-  // thread is idle until the next claim. 0: none may start now. May change at any time.
+  // The number of slots: how many attempts can run at once, and some that wait in the handler, so that no connection or
+  // thread is idle until the next claim. 0: no attempt may start now. May change at any time.
   virtual std::size_t capacity() const = 0;
 
   // How many attempts the pool can start per second; infinity: not known. If more jobs of a type are due than it starts
-  // within the lookahead, the rest stay in the table.
+  // within the lookahead (5 s), the others stay in the table.
   virtual double starts_per_s() const { return std::numeric_limits<double>::infinity(); }
 
   // What it belongs to, as the subject of a message: "its endpoint http://shop:80".

@@ -100,7 +100,7 @@ bool JobAdmission::serve(Round& round, LoadClass load, std::size_t most) {
   return false;
 }
 
-// Equal parts for all types of the line, in their turns; others get what a type does not use.
+// Takes equal parts for all types of the line, in their turns. Other types get the part that a type does not use.
 bool JobAdmission::take_jobs(Round& round, LoadClass load, std::size_t form, std::size_t most) {
   Line& line = round.lines[load][form];
   TurnOrder& turn = types_turn_[load][form];
@@ -172,7 +172,7 @@ bool JobAdmission::take_backlog(Round& round, std::size_t form, std::size_t most
   return false;
 }
 
-// Tries the first lane of each pace: if it must wait, all lanes of that pace must.
+// Tries the first lane of each pace. If the first one must wait, all lanes of that pace must wait.
 bool JobAdmission::take_lane(Round& round, const Ready& ready, std::size_t most) {
   const BizType& type = *ready.type;
   DueBatch& batch = round.batch;

@@ -1,13 +1,17 @@
-// ConcurrencyLimiter: bounds how many claimed jobs an engine holds, in all and of each type, and so its memory. A slot
-// counts one job; jobs of instant types take none. JobAdmission takes it before the claim. It is returned when the
-// outcome is written, when the claim did not win the job or was released, or when a consumer or webhook receiver takes
-// the job over (max_running limits those). So the queues between claim and outcome stay bounded even if the database or
-// a handler hangs.
+// ConcurrencyLimiter: bounds how many claimed jobs an engine (the stages for one database) holds, in all and of each
+// type, and so bounds its memory. EngineShared (pipeline/engine_shared.h) owns one. A slot counts one job; jobs of
+// instant types (claimed and finished in one statement) take none.
 //
-// Rule: a type may hold 2 * free * free / total slots, and at least one if any is free. Alone it reaches half of all.
-// The more the node is filled, the less a type may take: as jobs end, types that wait together converge to equal
-// parts, and some slots stay free for types that come later (with 4,096 slots and 200 waiting types 170). No slot is
-// taken back before.
+// JobAdmission takes slots before the claim. A slot is returned when
+//  - the outcome of the job is written,
+//  - the claim did not win the job or was released, or
+//  - a consumer or webhook receiver takes the job over (max_running limits such jobs).
+// So the queues between claim and outcome stay bounded even if the database or a handler hangs.
+//
+// Rule: with `free` of `total` slots free, a type may hold 2 * free * free / total slots, and at least one if any is
+// free. A type that is the only one reaches half of all. The fuller the engine is, the less a type may take. No slot is
+// taken back, but as jobs end, types that wait together converge to equal parts. Some slots stay free for types that
+// come later (with 4,096 slots and 200 waiting types: 170).
 //
 // Thread: any.
 #pragma once
@@ -26,8 +30,9 @@ class ConcurrencyLimiter {
   // REQUIRES: total > 0.
   explicit ConcurrencyLimiter(std::size_t total) : total_(total) {}
 
-  // `callback` wakes the claimers. It is called after every release, on its thread, outside this object's lock but
-  // perhaps under that of the DueQueue, so it must not lock that. REQUIRES: set before the first release.
+  // `callback` wakes the claimers. Each release() calls it, on the thread of the release and outside this object's
+  // lock. That thread may hold the lock of the DueQueue, so the callback must not take it. REQUIRES: set before the
+  // first release.
   void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
 
   // Takes up to `want` slots, as far as the rule allows; returns how many. Does not wait.

@@ -1,10 +1,15 @@
-// DueQueue: the due work of one engine, by type: single jobs, pushed by the timekeeper, and the backlog: lanes (the
-// jobs of one type in one shard) whose overdue rows are not in memory and are claimed from the table. The scanner and
-// the finisher push lanes, and so does JobAdmission when it moves jobs out of memory. JobAdmission takes the work for
-// the claimers.
+// DueQueue: the due work of one engine (the stages for one database), by type. EngineShared (pipeline/engine_shared.h)
+// owns it. Due work is
+//  - single jobs in memory, which the timekeeper pushes when their time has come, and
+//  - the backlog: lanes (a lane: the jobs of one type in one shard) whose overdue rows are not in memory and are
+//    claimed from the table. The scanner and the finisher push lanes, and so does JobAdmission when it moves jobs out
+//    of memory.
+// JobAdmission takes the work for the claimers.
 //
-// Invariants: a lane is in the backlog at most once for each pace. A job that the backlog of its lane covers is claimed
-// from the table only. The timekeeper pushes no more single jobs than EngineConfig::capacity. Thread: any.
+// Invariants: a lane is in the backlog at most once for each pace (fresh, or catch-up: rows that were found late and
+// start at a rate of their own). A job that the backlog of its lane covers is claimed from the table only. The
+// timekeeper keeps the number of single jobs within EngineConfig::capacity.
+// Thread: any.
 #pragma once
 
 #include <deque>
@@ -22,8 +27,8 @@
 
 namespace tocsin {
 
-// A lane with overdue rows that are not in memory. They lie within `span`. A lane with rows of both paces is
-// in the queue twice.
+// A lane with overdue rows that are not in memory; `span` is the range of fire_at that holds them. A lane with rows of
+// both paces has two entries.
 struct Backlog {
   Lane lane;
   DueSpan span;
@@ -32,62 +37,63 @@ struct Backlog {
 
 class DueQueue {
  public:
-  // Woken by everything that adds work. REQUIRES: set before the first push.
+  // Each call that adds work wakes these loops. REQUIRES: set before the first push.
   void set_claimers(std::vector<Waker*> claimers) { claimers_ = std::move(claimers); }
 
-  // Jobs of a type come out in the order they came in, except that those due before the first go ahead of it, the
-  // oldest first.
+  // Jobs of a type come out in the order in which they were pushed. Exception: jobs that are due before the first job
+  // of the queue go ahead of it, the oldest first.
   void push(std::span<const Candidate> jobs);
-  // If the lane is in the backlog already, at this pace, its span is extended to hold both.
+  // A lane that is in the backlog already, at this pace, gets no second entry: its span grows to hold both spans.
   void push_backlog(const Backlog& backlog);
   bool has_backlog(Lane lane, Pace pace = Pace::fresh) const;
 
-  // Jobs that admission took return to the head of their queues, in their order.
+  // Returns jobs that admission took to the head of their queues, in their order.
   void put_back(std::span<const Candidate> jobs);
-  // A lane that admission or next_lane() took counts as backlog until the claimer calls one of these.
-  void put_back(const Backlog& backlog);     // rows may be left: to be taken again, after the other lanes of its type
-  void pass(const Backlog& backlog);         // the same; rows before its span are left to the scan that follows its end
+  // A lane that admission or next_lane() took still counts as backlog until the claimer calls one of these three.
+  void put_back(const Backlog& backlog);     // rows may be left: the lane comes after the other lanes of its type
+  void pass(const Backlog& backlog);         // as put_back(); the backlog begins at backlog.span from now on, and the
+                                             // scan that follows the end of the backlog finds the rows before
   void end_backlog(const Backlog& backlog);  // no unlocked row is left, or the claim failed
-  // Takes another lane of the type's backlog, for a claimer whose consumers want more jobs; nullopt: there is none.
+  // Takes another lane of the type's backlog, for a claimer whose consumers want more jobs. nullopt: none is left.
   std::optional<Backlog> next_lane(TypeId type, Pace pace);
 
-  Waiting waiting(TypeId type) const;  // without lanes that were taken
-  std::size_t size() const;            // single jobs
+  Waiting waiting(TypeId type) const;  // a lane that was taken does not count
+  std::size_t size() const;            // number of single jobs, of all types
   std::size_t size(TypeId type) const;
-  std::size_t backlog_lanes() const;  // those taken included, once for each pace
+  std::size_t backlog_lanes() const;  // entries of the backlog, lanes that were taken included
 
   struct TypeQueue {
     std::deque<Candidate> jobs;
     std::deque<Backlog> backlog;
-    WallTime asked_at{};  // pull: when admission last saw consumers wait, or first saw the jobs
+    WallTime asked_at{};  // pull types: when admission last saw a consumer wait, or first saw jobs of the type
     bool is_empty() const { return jobs.empty() && backlog.empty(); }
   };
   using Types = std::map<TypeId, TypeQueue>;
 
-  // The queues under their lock, for admission alone.
+  // The queues, locked for as long as this object exists. For JobAdmission only.
   class Locked {
    public:
     explicit Locked(DueQueue& queue) : queue_(queue), lock_(queue.mutex_) {}
-    // The constructor has taken the lock, and the analysis does not know that.
+    // Unchecked: the constructor has taken the lock, which the analysis does not know.
     Types& types() TOCSIN_UNCHECKED { return queue_.types_; }
     // Moves the first `n` jobs to the end of `out`.
     void take_front(TypeQueue& from, std::size_t n, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
-    // Puts jobs that were taken back to the head.
+    // Returns jobs that were taken to the head of the queue.
     void return_front(TypeQueue& to, std::span<const Candidate> jobs) TOCSIN_UNCHECKED;
-    // Moves the job that came last to `out`; its lane becomes backlog over `span`, so that the job is found there.
+    // Moves the last job of the queue to `out`. Its lane becomes backlog over `span`, so a claim finds the row there.
     void spill_back(TypeQueue& from, const DueSpan& span, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
-    // Takes a lane of the type's backlog, with its extended span. REQUIRES: an element of `from.backlog`.
+    // Takes this lane of the type's backlog, with the span that it has by now. REQUIRES: `lane` is in `from.backlog`.
     Backlog take_lane(TypeQueue& from, std::deque<Backlog>::iterator lane) TOCSIN_UNCHECKED {
       return queue_.take_lane(from, lane);
     }
-    // Whether the backlog of its lane covers the job, so that it is claimed from the table.
+    // Whether the backlog of the job's lane covers the job, so that it is claimed from the table.
     bool is_in_backlog(const Candidate& job) const TOCSIN_UNCHECKED {
       const auto lane = queue_.backlog_.find({job.lane(), Pace::fresh});
       return lane != queue_.backlog_.end() && std::pair(job.fire_at, job.job_id) > lane->second.after();
     }
     bool has_backlog() const TOCSIN_UNCHECKED { return !queue_.backlog_.empty(); }
-    // Moves at most `most` jobs of a type to `out`, and removes the type with its backlog when none is left. Returns
-    // the type that follows.
+    // Moves at most `most` jobs of a type to `out`. Once no job is left, removes the type and its backlog. Returns the
+    // next type.
     Types::iterator erase(Types::iterator type, std::size_t most, std::vector<Candidate>& out) TOCSIN_UNCHECKED;
 
    private:

@@ -1,10 +1,15 @@
-// LeaseTable: the leases of types with max_running (jobs that consumers, or receivers of asynchronous webhooks, work
-// on). Part of FlowControl, one per node. Each lease that was granted here keeps a permit of this node until it ends.
-// Acks and nacks that arrive here remove it at once; for all others the lease reaper asks the database.
+// LeaseTable: the leases of jobs that consumers, or receivers of asynchronous webhooks, work on, for types with
+// max_running (the most jobs of the type that may run in the cluster). FlowControl owns one per node. Each lease that
+// this node granted keeps a permit (the right to run one job of the type) of this node until the lease ends. An ack or
+// nack that arrives at this node removes its lease at once. For all other leases the lease reaper asks the database
+// whether they have ended.
 //
 // A lease may be extended at any node. If this node extends a lease that another node granted, the table keeps it as a
-// foreign lease, without a permit. When that node is dead, the permit renewer takes over as many of its permits.
-// Invariant: a permit is freed once: an entry is identified by job and token, and is erased once. Thread: any.
+// foreign lease, without a permit. When the other node is dead, the permit renewer takes over one of its permits for
+// each foreign lease, as far as there are any.
+//
+// Invariant: a permit is freed once: an entry is identified by job and token, and is erased once.
+// Thread: any (the claimers, finishers and lease reapers of all engines, the permit renewer, and network threads).
 #pragma once
 
 #include <atomic>
@@ -26,22 +31,25 @@ class LeaseTable {
  public:
   explicit LeaseTable(FlowControl& flow) : flow_(flow) {}
 
-  // `callback` is called outside the lock when a lease enters an empty table. Each engine calls this once, to wake its
-  // lease reaper. REQUIRES: before the first use.
+  // `callback` is called, outside the lock, when a lease enters an empty table. Each engine (one per database)
+  // registers one, which wakes its lease reaper. REQUIRES: before the first use.
   void on_first(std::function<void()> callback) { on_first_.push_back(std::move(callback)); }
 
-  // A job started under a permit of this node is now leased, until `ends`: frees its slot in the start pool.
+  // A job that was claimed under a permit of this node is leased from now on, until `ends`. Frees its slot in the start
+  // pool.
   void enter(TypeId type, const Lease& lease, MonoTime ends);
-  // The leases are over (acknowledged, failed or released): frees their permits. Unknown leases are ignored.
+  // These leases are over: acknowledged, failed or released. Removes them and frees their permits. Ignores unknown
+  // ones.
   void settle(std::span<const Lease> leases);
-  // The lease was extended. An unknown one becomes a foreign lease, unless this node has leased the job again since.
+  // The lease now ends at `ends`. An unknown lease becomes a foreign one, unless this node has granted a newer lease of
+  // the job since.
   void extend(TypeId type, const Lease& lease, MonoTime ends);
 
-  // For the lease reaper: at most `most` leases of these shards, of jobs with ids above `after`, by id. REQUIRES:
-  // `shards` ascending.
+  // For the lease reaper: the next leases to check. At most `most` leases of jobs in `shards` with ids above `after`,
+  // in the order of ids. REQUIRES: `shards` ascending.
   std::vector<Lease> next(JobId after, std::size_t most, const std::vector<Shard>& shards) const;
-  // The database's answer. nullopt: the lease has ended; above 0: the time left; 0: the database could not tell, so
-  // nothing changes.
+  // Takes the database's answer about a lease. `left`: the time until it ends; nullopt: it has ended; 0: the database
+  // could not tell, and nothing changes.
   void note(const Lease& lease, std::optional<Duration> left, MonoTime now);
   bool is_empty() const { return is_empty_; }
 
@@ -65,7 +73,7 @@ class LeaseTable {
   };
   using Entries = std::map<JobId, Entry>;
 
-  // Replaces an older lease of the same job, which is over. Returns whether that one held a permit.
+  // Adds a lease; an older lease of the job is over. Returns whether the older one held a permit.
   bool put(JobId job, const Entry& entry, bool& is_first) TOCSIN_REQUIRES(mutex_);
   // Returns whether it held a permit.
   bool erase(Entries::iterator entry) TOCSIN_REQUIRES(mutex_);

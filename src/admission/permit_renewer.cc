@@ -123,7 +123,7 @@ MonoTime PermitRenewer::step(MonoTime now) {
   beat.number = ++number_;
   const auto reply = store_.renew(beat);
   if (!reply) {
-    // The same if it is in doubt: the next request has a higher number and names what is held.
+    // An Error in_doubt is handled in the same way: the next request has a higher number and names what is held.
     events_.failed(name(), reply.error());
     return now + config_.retry_pause;
   }

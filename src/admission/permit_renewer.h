@@ -1,10 +1,14 @@
-// PermitRenewer: the stage that renews this node's permits of max_running and rates, twice a second, and gives them to
-// FlowControl. It asks for the node's fair share of every limit, returns permits that others need more, and renews the
-// rest before it expires. The store guards the sum only; every node computes the shares from the same rows.
+// PermitRenewer: the stage that renews this node's permits in the control database, normally twice a second, and gives
+// them to FlowControl. A permit is a part of a limit of a type (max_running, or a rate) that is lent to this node for a
+// time: its grant. Permits (node/permits.h) owns the renewer and gives it a thread.
 //
-// Errors: a request that failed is reported to the event sink and repeated with a higher number after retry_pause. When
-// the grants expire meanwhile, jobs of types with limits do not start.
-// Thread: owner only, except set_catalog() and drain() (any).
+// A renewal asks for the node's fair share of every limit, returns permits that other nodes need more, and extends the
+// rest before it expires. The store guards only the sum of all grants. Every node computes the shares from the same
+// rows.
+//
+// Errors: a request that failed is reported to the event sink. The next one comes after retry_pause, with a higher
+// number. If the grants expire meanwhile, jobs of types with limits do not start.
+// Thread: owner only (the loop thread that Permits starts), except set_catalog() and drain() (any).
 #pragma once
 
 #include <atomic>
@@ -22,25 +26,26 @@ namespace tocsin {
 
 struct PermitConfig {
   NodeId node = 0;
-  Duration ttl = std::chrono::seconds(5);  // length of a grant: the heartbeat time-out
+  Duration ttl = std::chrono::seconds(5);  // length of a grant; the node sets its heartbeat time-out
   Duration longest_interval = std::chrono::milliseconds(500);
   Duration short_interval = std::chrono::milliseconds(200);  // while other nodes hold permits that this one needs
   Duration retry_pause = std::chrono::milliseconds(200);     // after a request that failed
 
-  // Between renewals: several within the length of a grant.
+  // Time between renewals; a grant lasts for several of them.
   Duration interval() const { return std::min(longest_interval, ttl / 5); }
-  // Added to the lease of a request, so that the permits of a dead node are still reserved when another node, at which
-  // its leases were extended, takes them over.
+  // Added to the lease length of a request. So the store still reserves the permits of a dead node when another node,
+  // at which the dead node's leases were extended, takes them over.
   Duration takeover_delay() const { return ttl / 2; }
-  // How long a grant is valid here, counted from before the request: a little less than the store keeps it.
+  // How long this node uses a grant, from before the request: a little less than the store keeps it.
   Duration trust() const { return ttl - ttl / 10; }
 };
 
-// A step is one call of the store: a renewal of all grants, or a takeover. Its data members are the objects that it
-// asks and what the last replies said, which the next request depends on.
+// A step is one call of the store: a renewal of all grants, or a takeover (permits of a dead node come to this node,
+// for leases that were extended here). It has many data members because a request depends on what the last replies
+// said.
 class PermitRenewer final : public Stage {
  public:
-  // `waiting`: the type's jobs that are due on this node, in all its engines.
+  // Returns how many jobs of the type are due on this node and not claimed, in all its engines.
   using WaitingOf = std::function<Waiting(TypeId)>;
   PermitRenewer(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
       : config_(config), flow_(flow), store_(store), events_(events), waiting_(std::move(waiting)) {}
@@ -49,10 +54,10 @@ class PermitRenewer final : public Stage {
   void set_waker(Waker* self) { flow_.begin_sharing(self_ = self); }
   // The types whose jobs this node can run.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // Takes no more permits, and returns those not in use.
+  // From now on the node takes no permits, and returns those that are not in use.
   void drain();
-  // The last request: returns all permits except those of leases, which are free when the leases end. Error: the
-  // store's; the permits expire then.
+  // The last request of a node that stops: returns all permits except those of leases, which the store frees when the
+  // leases end. Error: the store's; the permits are free when they expire.
   // REQUIRES: no step runs.
   Status leave(MonoTime now);
 
@@ -70,7 +75,7 @@ class PermitRenewer final : public Stage {
 
   std::vector<PermitRequest> requests(MonoTime now);
   PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
-  // Returns whether to ask the store again at once: there are permits to return, or free ones to take.
+  // True: ask the store again at once, because there are permits to return, or free ones to take.
   bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
   // How long a job started under a permit may run after the permit's end.
   Duration lease_of(const BizType& type, MonoTime now) const;
@@ -85,13 +90,13 @@ class PermitRenewer final : public Stage {
   const WaitingOf waiting_;
   Waker* self_ = nullptr;
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
-  std::map<Key, int> targets_;           // permits that are this node's fair share, by the last reply
-  std::vector<Takeover> orphaned_;       // takeovers to be asked for
-  std::map<TypeId, Takeover> in_doubt_;  // the answer was lost; the next renewal tells the result
-  std::size_t nodes_ = 1;                // that share a limit, as last seen
+  std::map<Key, int> targets_;           // this node's fair share of each limit, in permits, by the last reply
+  std::vector<Takeover> orphaned_;       // takeovers that the next steps ask for
+  std::map<TypeId, Takeover> in_doubt_;  // takeovers whose answer was lost; the next renewal tells the result
+  std::size_t nodes_ = 1;                // number of nodes that share a limit, by the last reply
   std::int64_t number_ = 0;              // of the last request (PermitBeat::number)
-  bool got_fewer_than_needed_ = false;   // of some limit, in the last reply
-  bool was_repeated_ = false;            // the last reply was followed by a step at once: not two in a row
+  bool got_fewer_than_needed_ = false;   // of some limit, by the last reply
+  bool was_repeated_ = false;            // a step followed the last reply at once; not allowed twice in a row
   std::atomic<bool> is_draining_{false};
 };
 

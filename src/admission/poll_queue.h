@@ -1,11 +1,13 @@
-// PollQueue: the queue of waiting consumers (polls) of pull types, in order of arrival. Jobs of such a type are claimed
-// only for consumers in this queue.
+// PollQueue: the queue of waiting consumers of pull types, in order of arrival. A poll is one waiting request of a
+// consumer for jobs of one type. Jobs of pull types are claimed only for polls in this queue. The engines of a node
+// (one per database) share one queue, made in node/node.cc: a consumer gets what is due in any database.
 //
-// A claimer takes consumers from the head, claims due jobs for them, and either answers them or puts them back at the
-// head. While it claims, no other claimer has these consumers, so no job is claimed without a consumer. A consumer
-// costs an entry here, not a thread. The engines of a node share one queue: a consumer gets what is due in any
-// database. add() refuses at capacity; put_back() may exceed it by the polls that claimers had taken. Invariant: every
-// poll that was accepted is answered once, unless its consumer has gone. Thread: any.
+// A claimer takes polls from the head, claims due jobs for them, and either answers them or puts them back at the head.
+// Meanwhile no other claimer has these polls, so no job is claimed without a consumer. A poll costs an entry here, not
+// a thread. add() refuses at capacity; put_back() may exceed the capacity by the polls that claimers had taken.
+//
+// Invariant: every poll that was accepted is answered once, unless its connection is closed before.
+// Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +26,21 @@ namespace tocsin {
 // One request of a consumer for jobs of one type.
 struct Poll {
   TypeId type_id = 0;
-  std::size_t max = 1;  // jobs in the answer, at most
+  std::size_t max = 1;  // the most jobs in the answer, 1 or more
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  // When it is answered with no jobs, or 100 ms after its arrival if that is later. A poll whose deadline has passed
-  // when it arrives is non-blocking: answered before that, as soon as every engine has found nothing due since it
-  // arrived.
+  // When the poll is answered with no jobs if none was due; but not before 100 ms after its arrival. Exception: a poll
+  // whose deadline has passed when it arrives is non-blocking. It is answered as soon as every engine has found nothing
+  // due since the arrival.
   MonoTime deadline{};
-  // Both may be called from any thread and must not block. is_gone is called under the queue's lock, `answer` is not.
+  // Both may be called from any thread and must not block. PollQueue calls is_gone under its lock, and `answer`
+  // outside.
   std::function<bool()> is_gone;                             // the connection is closed: an answer is useless
   std::function<void(std::vector<ClaimedJob> jobs)> answer;  // called once; no jobs: none was due in time
 };
 using PollPtr = std::shared_ptr<const Poll>;
 
-// A consumer, and how many jobs of a batch are claimed for it.
+// A poll, and how many jobs of a batch are claimed for it.
 struct PollShare {
   PollPtr poll;
   std::size_t n = 0;
@@ -45,12 +48,12 @@ struct PollShare {
 
 class PollQueue {
  public:
-  // `capacity`: polls that wait at once.
+  // `capacity`: the most polls that wait at once.
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  // Registers an engine and returns its number for answer_non_blocking(). From now on its `claimers` are woken for each
-  // poll. `sweeper` replaces that of the engine before: one is enough to call expire(); it is woken for an earlier
-  // deadline. REQUIRES: before the first add.
+  // Registers an engine; returns its number for answer_non_blocking(). From now on each new poll wakes its `claimers`.
+  // `sweeper`: the loop that calls expire(). A poll that ends before all others wakes it. The queue needs one sweeper,
+  // and keeps that of the last engine. REQUIRES: before the first add().
   std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
   // False: the queue is full. True: the poll will be answered; after close() at once, with no jobs.
@@ -63,19 +66,19 @@ class PollQueue {
   // Whether a consumer asked for jobs of the type at `time` or later, or waits now.
   bool was_asked_since(TypeId type, MonoTime time) const;
 
-  // Takes consumers from the head for up to `n` jobs; the last may want more than its share. `one_ttr`: stops at a
-  // consumer with another lease length than the first. Forgets consumers whose connection is closed.
+  // Takes polls from the head, for up to `n` jobs in all; the last one may ask for more than its share. `one_ttr`:
+  // stops before a poll with another lease length than the first one. Forgets polls whose connection is closed.
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
-  // Returns consumers that got no job to the head, in their order; after close() answers them, with nothing.
+  // Returns polls that got no job to the head, in their order. After close(): answers them with no jobs.
   void put_back(const std::vector<PollPtr>& polls);
 
-  // The primary claimer of this engine found nothing to claim. A non-blocking poll is answered, with nothing, once
-  // every engine has found nothing since it arrived.
+  // The primary claimer of the engine with this number found nothing to claim at `now`. Answers, with no jobs, the
+  // non-blocking polls that arrived before every engine last found nothing.
   void answer_non_blocking(std::size_t engine, MonoTime now);
-  // Answers polls past their deadline, forgets those of closed connections. Returns when to call again; max(): no poll
-  // waits.
+  // Answers polls past their deadline with no jobs, and forgets polls whose connection is closed. Returns when to call
+  // again; max(): no poll waits.
   MonoTime expire(MonoTime now);
-  // Answers all waiting polls, and every later one, with nothing.
+  // Answers all waiting polls with no jobs, and every later one at once.
   void close();
 
   std::size_t size() const;

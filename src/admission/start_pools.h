@@ -1,11 +1,14 @@
-// StartPools: how many slots of each start pool (connections to an endpoint, threads of a pool) this node's types hold.
-// Part of FlowControl. A slot counts one attempt.
+// StartPools: counts how many slots of each start pool the types hold on this node. A start pool bounds how many
+// attempts run at once, by the connections to an endpoint or the threads of a worker pool; a slot counts one attempt.
+// Owned by FlowControl.
 //
-// Rules: no slot is given beyond the capacity of the pool; more are held only after the capacity has fallen, or after a
-// type has changed to this pool with the slots it held. Of the free slots a type is given its equal part, at least one,
-// among the types that wait for that pool. So types that share an endpoint converge to equal parts within the duration
-// of an attempt, and a type that waits alone gets all.
-// Thread: under FlowControl's lock.
+// Rules:
+//  - A slot is given only within the capacity of the pool. More slots are held only after the capacity has fallen, or
+//    after a type has changed to this pool with the slots that it held.
+//  - A type is given its equal part of the free slots, at least one, among the types that wait for the pool. So types
+//    that share an endpoint converge to equal parts within the duration of an attempt, and a type that waits alone gets
+//    all.
+// Thread: any, under FlowControl's lock.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +21,14 @@ namespace tocsin {
 
 class StartPools {
  public:
-  // Takes up to `want` slots of the type's pool. `waiting`: types that wait for slots of it, this one included. A type
-  // without a pool gets all it wants.
+  // Takes up to `want` slots of the type's pool; returns how many. `waiting`: the number of types that wait for slots
+  // of the pool, this one included. A type without a pool gets all that it wants.
   std::size_t take(const BizType& type, std::size_t want, std::size_t waiting);
-  // Returns slots that were not used, without a report as release() gives. Both ignore slots beyond those that the type
-  // holds: it may have got its pool while attempts ran.
+  // Returns slots that were not used. This call and release() ignore slots beyond those that the type holds: an attempt
+  // that began before the type had a pool holds none.
   void put_back(TypeId type, std::size_t n);
-  // Returns slots. True: since the last such report a type, of any engine, got fewer slots of this pool than it wanted.
+  // Returns slots of attempts that ended. True: a type of any engine got fewer slots of this pool than it wanted, and
+  // no release() has reported that yet; the caller notifies the claimers.
   bool release(TypeId type, std::size_t n);
 
   std::size_t used(const StartPool& pool) const;

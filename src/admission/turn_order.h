@@ -1,8 +1,8 @@
 // TurnOrder: which type is served next. Types take turns in the order of their ids, beginning after the one served
-// last. JobAdmission has one per load class and form of a claim (fire, lease, claim).
+// last. JobAdmission has one for each load class (light, hot, backlog) and form of a claim (fire, lease, claim).
 //
 // Guarantee: of n types that have work, each is served within n servings.
-// Thread: owner only (JobAdmission uses it under the lock of the DueQueue).
+// Thread: any, under the lock of the DueQueue (JobAdmission holds it).
 #pragma once
 
 #include <algorithm>

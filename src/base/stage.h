@@ -9,15 +9,16 @@ namespace tocsin {
 // Returned by step(): call again only when woken.
 inline constexpr MonoTime kWhenWoken = MonoTime::max();
 
-// A stage that is simulated (those of the pipeline and the cluster, and PermitRenewer) makes at most one store call per
-// step, waits for nothing else and reads no clock: its time is `now` and what the store replies. A stage that is not
-// simulated may do more, and says so. Thread: owner only.
+// The simulator runs the stages of the pipeline and the cluster, and PermitRenewer. Such a stage makes at most one
+// store call per step, waits for nothing else and reads no clock: its time is `now` and what the store replies. Other
+// stages may do more, and say so. Thread: owner only (the loop that calls step()).
 class Stage {
  public:
   virtual ~Stage() = default;
   virtual const char* name() const = 0;  // in metrics and the log; a string literal
-  // Returns when to call again: `now` or earlier means at once. A wake-up (base/waker.h) makes it sooner. A failure is
-  // reported to the stage's EventSink, and the time returned is that of the next attempt. Must not throw.
+  // Does a bounded piece of work. Returns when to call again; `now` or earlier means at once. A wake-up (base/waker.h)
+  // makes the next call earlier. After a failure the stage reports it to its EventSink and returns when to try again.
+  // Must not throw.
   virtual MonoTime step(MonoTime now) = 0;
 };
 

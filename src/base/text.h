@@ -17,7 +17,7 @@ std::string one_line(std::string_view text);
 // Columns taken by valid UTF-8: East Asian wide characters and emoji count two, combining marks none.
 std::size_t display_width(std::string_view text);
 
-// The beginning of valid UTF-8 in at most `width` columns, those of the ellipsis included that ends a cut text.
+// The beginning of valid UTF-8, in at most `width` columns. A cut text ends with an ellipsis, which is counted.
 std::string clip(std::string_view text, std::size_t width);
 
 }  // namespace tocsin

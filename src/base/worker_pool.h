@@ -10,9 +10,10 @@
 
 namespace tocsin {
 
-// Each task belongs to a lane, a number that the caller chooses (such as the type of the job). Tasks of a lane start in
-// the order given, and lanes take turns. A lane without a running task need not wait for lanes that block: when all
-// threads are busy it gets a spare thread, if one is left. A task must not throw: the process would end.
+// Each task belongs to a worker lane, a number that the caller chooses (such as the type of the job). Tasks of a worker
+// lane start in the order given, and the worker lanes take turns. If all threads are busy, a worker lane without a
+// running task gets a spare thread, if one is left. So it need not wait for worker lanes whose tasks block. A task must
+// not throw: the process would end.
 // Thread: try_run any; the rest owner only.
 class WorkerPool {
  public:

@@ -1,9 +1,10 @@
-// Heartbeat: the stage that keeps this node a member of the cluster. Every ClusterConfig::interval() (1 s by default,
-// up to twice that for a sole member) it writes the node's heartbeat to the control database, reads all members and the
-// shard map in the same call, and publishes them as the ClusterView that the shard owner and others use. A heartbeat
-// that fails is repeated at once, then every ClusterConfig::retry_pause. Owned by Membership, which gives it a thread.
+// Heartbeat: the stage that keeps this node a member of the cluster. Owned by Membership (node/membership.h), which
+// gives it a thread. Every ClusterConfig::interval() (1 s by default, up to twice that for a sole member) it writes the
+// node's heartbeat to the control database, and reads all members and the shard map in the same call. It publishes them
+// as the ClusterView that the shard owner and others use. A heartbeat that fails is repeated at once, then every
+// ClusterConfig::retry_pause.
 //
-// Thread: owner only (the stage's loop), except request(), note_applied() and drain() (any).
+// Thread: owner only (the heartbeat's loop thread), except request(), note_applied() and drain() (any).
 #pragma once
 
 #include <atomic>
@@ -27,9 +28,9 @@ class Heartbeat final : public Stage {
   struct Hooks {
     // Returns how long ago this node scanned each database that it was started with; the heartbeat reports it.
     std::function<std::vector<ScannedDatabase>(MonoTime now)> scanned;
-    // Called with the end of this node's membership lease: until then the shards that this node works with are its own,
-    // unless a map that it has not read yet gives them to others. Called after the answer that extends it or, if the
-    // answer's map takes shards from this node, after that map is applied.
+    // Called with the end of this node's membership lease. Until then the shards that this node works with are its own,
+    // unless a map that it has not read yet gives them to others. Called after the answer that extends the lease. If
+    // the map of the answer takes shards from this node, called after that map is applied.
     std::function<void(MonoTime)> lease_valid_until;
     // Returns the view whose shard map this node works with; null: none yet.
     std::function<std::shared_ptr<const ClusterView>()> applied;
@@ -39,8 +40,8 @@ class Heartbeat final : public Stage {
   Heartbeat(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
       : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
-  // `self`, the loop of this stage, is woken by request(), note_applied() and drain(); `shard_owner`, that of the shard
-  // owner, by every new view. REQUIRES: before the first step.
+  // `self`: the loop of this stage, which request(), note_applied() and drain() wake. `shard_owner`: the loop of the
+  // shard owner, which every new view wakes. REQUIRES: before the first step.
   void set_wakers(Waker* self, Waker* shard_owner) { self_ = self, shard_owner_ = shard_owner; }
 
   const char* name() const override { return "heartbeat"; }
@@ -48,8 +49,7 @@ class Heartbeat final : public Stage {
 
   // Makes the next heartbeat due now, because members or the map may have changed.
   void request();
-  // The shards of this node, as the shard owner applied them, have changed: wakes the stage, which may extend the lease
-  // now.
+  // The shard owner has applied other shards to this node. Wakes the stage, which may extend the lease now.
   void note_applied();
   // Reports this node as draining from now on, so that the next shard maps give its shards to others. Not undone.
   void drain();
@@ -61,7 +61,7 @@ class Heartbeat final : public Stage {
     bool was_lost = false;    // it has been out of reach before
     MonoTime since{};         // when is_reached last changed
   };
-  // What was seen of one member. MonoTimes are of the local clock.
+  // What this node has seen of one member. MonoTimes are of the local clock.
   struct Seen {
     WallTime heartbeat_at{};  // as in its row, by the database's clock
     MonoTime changed{};       // when heartbeat_at last changed
@@ -70,9 +70,9 @@ class Heartbeat final : public Stage {
     std::map<DatabaseId, SeenReach> reach;
   };
 
-  // Tells the end of the lease if it is new and this node works with no shard that it does not own by the latest map.
+  // Calls lease_valid_until if the end is new and every shard that this node works with is its own by the latest map.
   void extend_lease();
-  // Whether this node owns in map `after` all that it owned in `before`, in the same databases.
+  // Whether map `after` leaves this node every shard that it had in map `before`, in the same database.
   bool keeps_all(const ShardMap& before, const ShardMap& after) const;
   // Makes the next view from a reply, and updates seen_. May make next_ earlier.
   ClusterView take(BeatReply reply);
@@ -89,7 +89,7 @@ class Heartbeat final : public Stage {
   Waker* shard_owner_ = nullptr;
   std::map<NodeId, Seen> seen_;
   MonoTime next_{};                     // when the next heartbeat is due
-  std::optional<MonoTime> lease_end_;   // to be told; none: it has been
+  std::optional<MonoTime> lease_end_;   // new end of the lease, for lease_valid_until; nullopt: it was told
   bool is_drain_reported_ = false;      // the last answered heartbeat said that this node drains
   bool was_answered_ = true;            // whether the last heartbeat got an answer
   bool has_failed_since_view_ = false;  // a heartbeat has failed since the last view was made

@@ -1,13 +1,16 @@
-// ClockOffset: estimates the database's clock from the local monotonic clock and timed round trips. Each engine has one
-// (pipeline/db_clock.h).
+// ClockOffset: estimates the database's clock from the local monotonic clock and timed round trips. DbClock
+// (pipeline/db_clock.h) owns one for each engine, and locks it.
 //
-// One sample is a database time T read between the local instants `asked` and `answered`. At `answered` the database
-// showed at least T, so T - answered bounds the offset from below: the estimate is the largest lower bound of the last
-// samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from its safe side). Clocks drift, so a
-// bound is lowered with its age. The estimate is late by about a round trip, and not early while the database's clock
-// runs slower than the local one by less than kDrift. With an early estimate a claim would be sent before its job is
-// due by the database, and win nothing. A sample that contradicts the estimate (T - asked is below it: the clock was
-// set back) discards the older samples. Thread: owner only.
+// One sample is a database time T that was read between the local instants `asked` and `answered`. At `answered` the
+// database showed at least T, so T - answered is a lower bound of the offset between the clocks. The estimate is the
+// largest lower bound of the last eight samples (F. Cristian, "Probabilistic clock synchronization", 1989, taken from
+// its safe side). Clocks drift, so a bound is lowered with its age.
+//
+// The estimate is late by about a round trip. It is not early, unless the database's clock runs slower than the local
+// one by more than kDrift. With an early estimate a claim would be sent before its job is due by the database, and win
+// nothing. T - asked is an upper bound of the offset. If it is below the estimate, the clock was set back: such a
+// sample discards the older ones.
+// Thread: owner only (DbClock, under its lock).
 #pragma once
 
 #include <array>
@@ -19,8 +22,8 @@ namespace tocsin {
 
 class ClockOffset {
  public:
-  // REQUIRES: asked <= answered. False: it contradicted the estimate (the database's clock went back against the local
-  // one); the estimate is now that of this sample.
+  // Adds a sample. REQUIRES: asked <= answered. False: the sample contradicted the estimate (the database's clock went
+  // back against the local one); the estimate now follows from this sample alone.
   bool sample(MonoTime asked, MonoTime answered, WallTime database);
 
   bool is_known() const { return n_ > 0; }

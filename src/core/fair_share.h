@@ -12,9 +12,9 @@ namespace tocsin {
 // `needs`: by node, how many permits it can use now. Small needs are met first: no node gets more than it needs while
 // another lacks some. Permits that no node needs are spread evenly, so that the next job finds one on any node.
 //
-// What cannot be divided evenly goes to some nodes, one permit each. `turn` decides which: a number that is the same on
-// all nodes and grows by one every two seconds, by the database's clock. So with fewer permits than nodes each node
-// gets one in turn.
+// Permits that cannot be divided evenly go to some nodes, one each. `turn` decides to which: a number that all nodes
+// compute alike, and that grows by one every two seconds of the database's clock. So if there are fewer permits than
+// nodes, each node gets one in turn.
 //
 // REQUIRES: self < needs.size(); needs and total are not negative. Thread: any.
 int fair_share(int total, std::span<const int> needs, std::size_t self, std::uint64_t turn);

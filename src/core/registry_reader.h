@@ -1,5 +1,5 @@
-// RegistryReader: this node's copy of the type registry of the control database. TypePublisher has one, and refreshes
-// it every few seconds and after changes.
+// RegistryReader: this node's copy of the type registry (the table of all types) in the control database. TypePublisher
+// (node/type_publisher.h) owns one, and refreshes it every few seconds and after changes.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class RegistryReader {
   RegistryReader() : latest_(std::make_shared<const TypeCatalog>()) {}
 
   // Afterwards latest() has every change that was committed before the call. Reads the types that have changed since
-  // latest(), or all of them if these changes do not lead to the registry's version. Error: of the store; latest()
-  // stays.
+  // latest(). If these changes do not lead to the registry's version, reads all types. Error: from the store; latest()
+  // keeps its value.
   Status refresh(TypeStore& registry);
-  // Has removed types, too. The same object as long as nothing changes; an empty catalog before the first refresh().
+  // The newest copy, removed types included. It is replaced only by a change; before the first refresh() it is empty.
   std::shared_ptr<const TypeCatalog> latest() const { return latest_.get(); }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tocsin {
 
-// What is measured: the lateness of first starts, or the duration of attempts that ended so. Stored. DO NOT CHANGE.
+// What is measured: lateness of first starts, or duration of attempts with this end. Stored. DO NOT CHANGE.
 enum class ReportKind : std::int16_t { lateness = 0, done = 2, dead = 4, retry = 8 };
 
 struct ReportHistogram {

@@ -63,8 +63,8 @@ class Assignment {
                            [&](auto* h) { return h->may_get(database_id); });
     return known->second;
   }
-  // The peers that may get this shard, never empty: those that reach its database steadily, else those that may soon,
-  // else all.
+  // The peers that may get this shard, never empty: the peers that reach its database steadily; without such peers, the
+  // ones that may reach it soon; without these, all.
   Holdings takers(std::size_t shard) {
     const DatabaseId database_id = database_of(shard);
     if (const Holdings& steady = reaching(database_id); !steady.empty()) return steady;
@@ -73,7 +73,7 @@ class Assignment {
     return some.empty() ? gaining_ : some;
   }
 
-  // In the order of shards: those without an owner, and those that their owner cannot scan while others can.
+  // In the order of shards: shards without an owner, and shards that their owner cannot scan while others can.
   std::vector<std::size_t> take_orphans() {
     std::vector<std::size_t> orphans;
     for (std::size_t shard = 0; shard < owners_.size(); ++shard) {

@@ -1,4 +1,5 @@
-// The lateness target of a type (`slo`): whether it is met, and how many misses it has left.
+// TargetUse: whether the lateness target of a type (`slo`: a share of first starts that begin in time) is met, and how
+// many misses are left. The REST reports (src/api) compute it. A plain value.
 #pragma once
 
 #include <cmath>
@@ -6,19 +7,19 @@
 
 namespace tocsin {
 
-// Of first starts. `share`: 0 to 1, of those that are to be in time.
+// Counts of first starts; missed: began later than the target. `share`: 0 to 1, the part that should be in time.
 struct TargetUse {
   std::int64_t started = 0, missed = 0;
   double share = 1;
 
-  // How many may miss it. Rounded, since 100 * (1 - 0.9) is a little below 10 in binary.
+  // How many starts may miss the target. Rounded, since 100 * (1 - 0.9) is a little below 10 in binary.
   double allowed() const {
     constexpr double kExact = 1e6;
     return std::round(static_cast<double>(started) * (1 - share) * kExact) / kExact;
   }
   bool is_met() const { return static_cast<double>(missed) <= allowed(); }
-  // The share of the allowed misses that is left: 1 when none was used, below 0 when the target is missed; 0 when none
-  // is allowed and one was used.
+  // The share of the allowed misses that is left: 1 if there was no miss, below 0 if the target is missed. If no miss
+  // is allowed and there was one: 0.
   double budget_left() const {
     if (missed == 0) return 1;
     return allowed() > 0 ? 1 - static_cast<double>(missed) / allowed() : 0;

@@ -1,8 +1,8 @@
-// TimeWheel: a hashed timing wheel of one ring that covers the lookahead; later jobs stay in the database. The
-// timekeeper of each engine has one and takes from it the candidates that are due.
-// Source: G. Varghese, T. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 4: one revolution is the whole
-// horizon, so no slot ever holds an entry of another round. An occupancy bitmap finds the next busy slot, so an idle
-// wheel needs no ticking.
+// TimeWheel: holds candidates (unclaimed jobs due soon) until they are due. A hashed timing wheel of one ring that
+// covers the lookahead; later jobs stay in the database. The timekeeper (pipeline/timekeeper.h) of each engine owns
+// one. Source: G. Varghese, T. Lauck, "Hashed and Hierarchical Timing Wheels" (1987), scheme 4: one revolution is the
+// whole horizon, so no slot ever holds an entry of another round. An occupancy bitmap finds the next busy slot, so an
+// idle wheel needs no ticking.
 //
 // Invariants: an entry never comes out before its fire_at; it comes out at the first advance() at or after the end of
 // its tick; size() <= capacity. Reads no clock: every `now` is the database's clock, as estimated. Thread: owner only.
@@ -21,16 +21,16 @@ class TimeWheel {
   // REQUIRES: tick > 0, lookahead >= tick, capacity < 2^32 - 1.
   TimeWheel(Duration tick, Duration lookahead, std::size_t capacity, WallTime now);
 
-  // False: full, or later than the wheel reaches, which is at least the lookahead after position(). An entry whose time
-  // has passed comes out a tick after position().
+  // Adds a job. False: the wheel is full, or the job is due later than the wheel reaches, which is at least the
+  // lookahead after position(). A job whose time has passed comes out a tick after position().
   bool add(const Candidate& job);
 
   // Appends every entry whose tick has ended by `now` to `due`, earliest tick first, and sets position(). Does nothing
   // if `now` is before position().
   void advance(WallTime now, std::vector<Candidate>& due);
 
-  // Call after the clock was set back, to `now`. Entries keep their fire_at; those that the wheel no longer reaches are
-  // appended to `dropped`.
+  // Call after the database's clock was set back to `now`. Entries keep their fire_at; those that the wheel no longer
+  // reaches are appended to `dropped`.
   void rewind(WallTime now, std::vector<Candidate>& dropped);
 
   // When advance() next has something to do; nullopt when empty.

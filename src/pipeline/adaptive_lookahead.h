@@ -1,8 +1,8 @@
-// AdaptiveLookahead: how far ahead of now the scans read. The configured lookahead, and less while memory is nearly
-// full, so that the jobs that are due next fit.
+// AdaptiveLookahead: how far ahead of now the scans read. Normally this is the configured lookahead. While memory is
+// nearly full it is shorter, so that the jobs that are due next fit. Owned by the Scanner.
 //
-// Falls to its minimum in one step and recovers by a thirty-second of the lookahead per scan. The minimum is one and a
-// half scan intervals: no row may become due between two scans of its lane without having been within the lookahead.
+// The lookahead falls to its minimum in one step, and recovers by a thirty-second of its full length per scan. The
+// minimum is one and a half scan intervals, so that every row is within the lookahead in a scan before it is due.
 // Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 
@@ -20,10 +20,12 @@ class AdaptiveLookahead {
         slack_(scan_interval / 4),
         now_(lookahead) {}
 
-  // Call after every scan. `fill`: the part of its share of memory that the fullest type uses, 0 to 1. `ample`: below
-  // this fill the lookahead recovers. `has_refused`: memory was full for a hint (a job that a creator reported, so that
-  // it need not wait for a scan). True: the lookahead is shorter now, and the caller must move the window positions of
-  // lane cursors that lie beyond the new end back to it.
+  // Call after every scan.
+  //  - `fill`: how full memory is for the type with the most jobs, 0 to 1 (KnownJobs::highest_fill()).
+  //  - `ample`: below this fill the lookahead recovers.
+  //  - `has_refused`: memory was full for a hint (a job that a creator reported, so that it need not wait for a scan).
+  // True: the lookahead is shorter now. Then the caller must move the window positions of lane cursors (how far the
+  // scans have read each lane) back to the new end, where they lie beyond it.
   bool adapt(double fill, double ample, bool has_refused) {
     if (fill < ample && !has_refused) {
       now_ = std::min(lookahead_, now_ + lookahead_ / kStepsToRecover);
@@ -35,11 +37,11 @@ class AdaptiveLookahead {
   }
 
   bool is_full() const { return now_ == lookahead_; }  // not shortened; says nothing of memory
-  // `planned_at`, here and below: the database's time for which the scan was planned.
+  // The end of the lookahead. `planned_at`, here and below: the database's time for which the scan was planned.
   WallTime window_end(WallTime planned_at) const { return planned_at + now_; }
-  // No cursor stands beyond this time, so a hint of a later job may be refused: a scan will read its row. max(): the
-  // lookahead is full, and no hint may be refused for its time. It lies a little after the window's end, because the
-  // hint of a retry names a time just after its row's.
+  // No cursor stands beyond this time, so a scan will still read the row of a job that is due later, and the hint of
+  // such a job may be refused. max(): the lookahead is full, and no hint may be refused for its time. The horizon lies
+  // a little after the window's end, because the hint of a retry names a time just after that of the job's row.
   WallTime scan_horizon(WallTime planned_at) const {
     return is_full() ? WallTime::max() : window_end(planned_at) + slack_;
   }

@@ -1,7 +1,7 @@
-// AnswerLimit: the time limit of the store calls of one stage (the finisher, a claimer). A call blocks its stage, and a
-// dead connection may report no error: without this limit the leases of the stage's jobs would end meanwhile. A call
-// that reaches the limit ends, and its connection is closed (JobStore::answer_within). Because the database may also be
-// only slow, the limit doubles with each call in a row that fails. Thread: that of the stage.
+// AnswerLimit: the time limit of the store calls of one stage. Finisher and Claimer each own one. A call blocks its
+// stage, and a dead connection may report no error: without a limit the leases of the stage's jobs would end meanwhile.
+// A call that reaches the limit ends, and its connection is closed (JobStore::answer_within). Because the database may
+// also be only slow, the limit doubles with each call in a row that fails. Thread: owner only (that of the stage).
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,9 @@ class AnswerLimit {
   // REQUIRES: `store` outlives it.
   explicit AnswerLimit(JobStore& store) : store_(store) {}
 
-  // Runs `call`, which makes one call of the store, and returns its result. `patience`: the limit after a success or a
-  // row error; doubled for each failure in a row, up to 1024 times. A new connection takes extra time.
+  // Runs `call`, which makes one call of the store, and returns its result. `patience`: the limit after a success or
+  // after a row error (the database answered that it refuses a row, or met a lock). Each further failure in a row
+  // doubles the limit, up to 1024 times `patience`. A new connection takes extra time.
   template <class Call>
   auto ask(Duration patience, Call&& call) {
     constexpr int kMostDoublings = 10;
@@ -26,7 +27,7 @@ class AnswerLimit {
     unanswered_ = reply || is_row_error(reply.error()) ? 0 : unanswered_ + 1;
     return reply;
   }
-  // Whether the last call failed and not by a row error: no answer came, or the database was unavailable.
+  // Whether the last call failed without a row error: no answer came, or the database was unavailable.
   bool is_unanswered() const { return unanswered_ > 0; }
 
  private:

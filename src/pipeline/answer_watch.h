@@ -1,5 +1,6 @@
-// AnswerWatch: since when the database owes the finisher an answer. While it owes one for too long, outcomes pile up
-// and the leases of their jobs may end, so the claimers claim nothing. Thread: any.
+// AnswerWatch: since when the database owes the finisher an answer. After a long wait outcomes pile up and the leases
+// of their jobs may end, so the claimers claim nothing (EngineShared::has_stuck_outcomes). Owned by EngineShared; the
+// finisher writes it, the claimers read it. Thread: any.
 #pragma once
 
 #include <optional>

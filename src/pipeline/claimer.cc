@@ -92,7 +92,8 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   return now;
 }
 
-// The jobs behind the first parts_.size follow in the next step, those of a backlog with its next turn.
+// Keeps the first parts_.size jobs of the batch. The next step fires the others; the other rows of a backlog follow
+// when its lane has its next turn.
 void Claimer::hold_back(DueBatch& batch) {
   const std::size_t most = parts_.size.most();
   if (batch.backlog && batch.limit > most) {

@@ -1,20 +1,20 @@
 // Claimer: the stage that claims due jobs. It takes the next batch from JobAdmission, claims it with one store call and
 // passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job. Jobs not won leave
-// memory; those that may have been claimed a moment too early return to the time wheel.
+// memory, except jobs that may have been claimed a moment too early: they return to the time wheel.
 //
 //  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
-//  - Jobs of pull types go to the consumers whose polls are part of the batch. If the jobs come from a backlog (overdue
-//    rows, claimed from the table lane by lane), several lanes may be claimed until the consumers have what they asked
-//    for.
-//  - If the answer to a claim is lost, the claim is in doubt; the next steps ask the store which jobs it won. A claim
-//    without an answer within EngineShared::claim_patience() is in doubt, too; its session is closed.
+//  - Jobs of pull types go to the consumers whose polls (waiting requests) are part of the batch. If the jobs come from
+//    a backlog (overdue rows that are not in memory, claimed from the table), each call claims from one lane (the jobs
+//    of one type in one shard). Further lanes follow until the consumers have what they asked for.
+//  - A claim whose answer is lost is in doubt: it may have happened. The next steps ask the store which jobs it won. A
+//    claim without an answer within EngineShared::claim_patience() is in doubt, too; its session is closed.
 //  - A batch of jobs to fire that the store refuses is fired in parts, until a part is the refused row alone. That row
-//    is dropped from memory; in a backlog the claimer continues behind it.
+//    is dropped from memory; in a backlog the claimer continues behind the row.
 //  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after retry_pause,
 //    or at once if jobs won before must still be given to consumers.
 //
-// Thread: owner only, except the inputs it shares (EngineShared). An engine has one or more claimers, each with a
-// store.
+// Engine owns one or more claimers, each with a store of its own.
+// Thread: owner only (the loop thread of this claimer); the objects in EngineShared are safe for any thread.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ namespace tocsin {
 
 class Claimer final : public Stage {
  public:
-  // `seed`: of the random numbers from which claim tokens are made; REQUIRES: it differs between claimers, nodes and
-  // process starts. `role`: which types it serves, see ClaimerRole (admission/admission.h).
+  // `seed`: of the generator that makes the claim seeds, and so the claim tokens; REQUIRES: it differs between
+  // claimers, nodes and process starts. `role`: which types it serves, see ClaimerRole (admission/admission.h).
   Claimer(EngineShared& shared, JobStore& store, std::uint64_t seed, ClaimerRole role = ClaimerRole::primary)
       : shared_(shared), store_(store), answers_(store), random_(seed), role_(role) {}
 
@@ -43,19 +43,19 @@ class Claimer final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  // A claim that is sent, in doubt, or prepared for the next lane. In doubt it may have won the rows.
+  // A claim that was sent, that is in doubt, or that is prepared for the next lane.
   struct Sent {
     DueBatch batch;
     ClaimTicket ticket;
-    MonoTime at{};                               // before the first statement; leases are counted from it
+    MonoTime at{};                               // when the first claim was sent; leases are counted from it
     bool is_slow = false;                        // is_slow_ when it was sent
-    std::shared_ptr<const TypeCatalog> catalog;  // with the lease lengths asked for; types may change meanwhile
+    std::shared_ptr<const TypeCatalog> catalog;  // the types, and so the lease lengths, that the claim used
     std::map<TypeId, std::size_t> slots;         // taken from the concurrency limiter, by type
     // Pull types, backlog: jobs won from earlier lanes for the same consumers.
     std::vector<ClaimedJob> gathered;
   };
 
-  // Jobs won for consumers, to be given out by the next step.
+  // Jobs won for consumers; the next step gives them out.
   struct Won {
     DueBatch batch;
     std::vector<ClaimedJob> jobs;
@@ -64,36 +64,36 @@ class Claimer final : public Stage {
   // Jobs that are fired in parts, because the store refused a batch.
   struct Parts {
     PartSize size;
-    std::optional<DueBatch> rest;    // of the batch, for the next step
-    std::optional<Backlog> refused;  // the store does not fire its first row
+    std::optional<DueBatch> rest;    // the jobs of the batch that the next step fires
+    std::optional<Backlog> refused;  // a backlog whose first row the store does not fire
   };
 
-  // Results of type MonoTime say when step() is to be called again, as those of Stage::step().
+  // A result of type MonoTime says when step() is to be called again.
   MonoTime fire(MonoTime now, DueBatch batch);
-  void hold_back(DueBatch& batch);  // moves what is too much for one call to parts_.rest
+  void hold_back(DueBatch& batch);  // keeps the first parts_.size jobs; moves the others to parts_.rest
   MonoTime fire_in_parts(MonoTime now, DueBatch batch);
   MonoTime fire_rest(MonoTime now, const AdmissionTime& time);
   MonoTime pass_refused(MonoTime now);  // continues the backlog behind its first row
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
-  // Sets is_slow_ from the duration of the previous claim, the time in doubt included. Does nothing after one that
-  // failed.
+  // Sets is_slow_ from the duration of the previous claim, including the time in which it was in doubt. Does nothing if
+  // that claim failed.
   void note_duration(MonoTime now);
-  // The call sent at `asked` was answered, and the database's clock showed `shown` meanwhile: at the next step the
-  // estimate learns of it.
+  // Notes that the database's clock showed `shown` during the call that was sent at `asked`. The next step adds that to
+  // the clock estimate (DbClock).
   void note_clock(MonoTime asked, WallTime shown) { shown_ = {asked, std::max(shown, shown_.second)}; }
   MonoTime claim(MonoTime now, DueBatch batch);
   // Whether the claim waits for the disk (ClaimTicket::is_durable).
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, Sent sent);
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
-  // Processes the answer of a claim. `asked`: before the statement that was answered: the claim, or the question of
-  // resolve().
+  // Processes the answer of a claim. `asked`: when the answered statement was sent, the claim or resolve()'s question.
   void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
-  // Moves `won` to sent.gathered and prepares the claim of another backlog lane if the consumers want more jobs. False:
-  // they have all, no lane can be claimed for them now, or they have waited for 50 ms.
+  // Moves `won` to sent.gathered. If the consumers want more jobs, prepares the claim of another backlog lane and
+  // returns true. False: the consumers have all jobs that they asked for, no other lane can be claimed for them now, or
+  // they have waited for 50 ms.
   bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
-  // Gives jobs won to the consumers of the batch; releases those that no consumer takes, or whose lease may be over.
+  // Gives jobs won to the consumers of the batch. Releases jobs that no consumer takes or whose lease may be over.
   void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   // Answers one poll; its consumer holds the leases from now on.
   void answer_poll(const Poll& poll, std::vector<ClaimedJob> jobs);
@@ -108,7 +108,7 @@ class Claimer final : public Stage {
   // Drops from memory a batch whose claim failed, or whose fire() failed or is in doubt: a scan finds the rows that are
   // still pending.
   void abandon_batch(const DueBatch& batch);
-  // Ends it in DueQueue; if its pace is fresh, also has the scanner read the lane at once.
+  // Ends the backlog in DueQueue. If its pace is fresh, the scanner reads the lane at once.
   void end_backlog(const Backlog& backlog);
   template <class Call>
   auto ask(Call&& call) {
@@ -124,11 +124,11 @@ class Claimer final : public Stage {
   std::optional<Sent> gathering_;   // prepared by gather(), sent by the next step
   Parts parts_;
   std::optional<Won> won_;                 // the next step gives them out
-  std::optional<MonoTime> claimed_at_;     // when the previous claim was sent; empty: it failed, or was noted already
-  std::pair<MonoTime, WallTime> shown_{};  // latest database time seen in the step before, and when its call was sent
-  // The previous claim took longer than half of EngineConfig::start_window. The next one waits for the disk, so a crash
-  // of the database cannot undo it, and its jobs may start until their leases end; those of a type with drop_older_than
-  // only until 1 s after that age.
+  std::optional<MonoTime> claimed_at_;     // when the previous claim was sent; empty: it failed, or is_slow_ has it
+  std::pair<MonoTime, WallTime> shown_{};  // of note_clock(): when the call was sent, the latest time that it showed
+  // The previous claim took longer than half of EngineConfig::start_window. Then the next claim waits for the disk, so
+  // that a crash of the database cannot undo it, and its jobs may start until their leases end. Jobs of a type with
+  // drop_older_than may start only until 1 s after that age.
   bool is_slow_ = false;
 };
 

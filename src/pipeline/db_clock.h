@@ -1,7 +1,7 @@
-// DbClock: an engine's estimate of the database's clock, shared by its stages. The scanner adds a sample with each
-// scan, a claimer if its claim shows that the clock was set forward; the others ask for the time without a call to the
-// database. The estimate is a lower bound, because the database refuses to claim a job that is not due by its own
-// clock.
+// DbClock: an engine's estimate of the database's clock. Owned by EngineShared and used by all stages. The scanner adds
+// a sample with each scan; a claimer adds one if its claim shows that the clock was set forward. The other stages ask
+// for the time without a call to the database. The estimate is a lower bound, because the database refuses to claim a
+// job that is not due by its own clock.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace tocsin {
 // Thread: any.
 class DbClock {
  public:
-  // Woken when a sample raises the estimate by more than kStep: the timekeeper sleeps until a time of the database.
-  // REQUIRES: set before the first sample.
+  // The timekeeper sleeps until a time of the database, so a sample that raises the estimate by more than kStep wakes
+  // it. REQUIRES: set before the first sample.
   void set_timekeeper(Waker* timekeeper) { timekeeper_ = timekeeper; }
 
   // `database` was read between the local instants `asked` and `answered`. False: the database's clock has gone back;
@@ -33,7 +33,8 @@ class DbClock {
     if (is_raised && timekeeper_) timekeeper_->wake();
     return agrees;
   }
-  // The same, if it raises the estimate by more than kStep: otherwise all samples would be of the last moment.
+  // Adds the sample only if it raises the estimate by more than kStep. Without this condition the frequent samples of
+  // the claimers would replace those of the scans.
   void sample_if_ahead(MonoTime asked, MonoTime answered, WallTime database) {
     const auto before = at_least(answered);
     if (before && database - *before > kStep) static_cast<void>(sample(asked, answered, database));
@@ -49,14 +50,14 @@ class DbClock {
     MutexLock lock(mutex_);
     return offset_.is_known() ? offset_.when(time) : MonoTime::max();
   }
-  // How far the true time may lie ahead of at_least(), by the last sample; 0 before the first.
+  // How far the database's clock may be ahead of at_least(), by the last sample; 0 before the first.
   Duration uncertainty() const {
     MutexLock lock(mutex_);
     return offset_.uncertainty();
   }
 
  private:
-  static constexpr Duration kStep = std::chrono::milliseconds(1);  // more is no error of measurement
+  static constexpr Duration kStep = std::chrono::milliseconds(1);  // a larger step is no error of measurement
   Waker* timekeeper_ = nullptr;
   mutable Mutex mutex_;
   ClockOffset offset_ TOCSIN_GUARDED_BY(mutex_);

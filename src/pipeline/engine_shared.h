@@ -1,6 +1,6 @@
-// EngineShared: the meeting place of the stages of one engine. It has the settings, the queues between the stages, and
-// thread-safe objects that say what the node and the database are like; it decides nothing itself. Engine owns it,
-// every stage has a reference. Thread: any.
+// EngineShared: what the stages of one engine (the stages that fire the jobs of one database) share. It holds the
+// settings, the queues between the stages, and thread-safe objects about the state of the node and the database. It
+// decides nothing itself. Engine owns it; every stage has a reference. Thread: any.
 #pragma once
 
 #include <algorithm>
@@ -27,14 +27,14 @@
 
 namespace tocsin {
 
-// A lane with rows, due before `before`, that are too late to run.
+// A lane (the jobs of one type in one shard) with rows that are too late to run: due before `before`.
 struct LateLane {
   Lane lane;
   WallTime before{};
 };
 
-// A row whose claim was released: pending again at its old time. That may lie before its lane's low-water mark, where
-// scans no longer read, so the scanner moves the mark back.
+// A row whose claim was released: pending again at its old time. That time may lie before the low-water mark of the
+// row's lane, where scans no longer read, so the scanner moves the mark back.
 struct ReturnedRow {
   Lane lane;
   WallTime due{};  // the row is due then or a little later
@@ -46,16 +46,16 @@ struct FinishedRun {
   Outcome outcome;
   bool is_released = false;  // never started: the attempt does not count
   MonoTime started{};        // when the handler began; zero: it did not
-  // Its slot in the start pool was returned when the attempt ended: the next attempt need not wait for the outcome to
-  // be written.
+  // The slot in the start pool was returned when the attempt ended, so that the next attempt need not wait until the
+  // outcome is written.
   bool is_slot_free = false;
 };
 
-// Finds the handler of a type; valid as long as the engine. nullptr: its jobs cannot run on this node. Thread: the
-// runner's.
+// Returns the handler of a type, valid as long as the engine. nullptr: jobs of the type cannot run on this node.
+// Thread: the runner's.
 using HandlerFinder = std::function<Handler*(const BizType&)>;
 
-// Each queue is named for what it holds; its stages are noted as producer -> consumer. A full one refuses.
+// Each queue is named for what it holds; its stages are noted as producer -> consumer. A full queue refuses.
 struct EngineShared {
   EngineShared(EngineConfig settings, std::vector<Shard> owned, EventSink& sink,
                std::shared_ptr<PollQueue> consumers = nullptr)
@@ -79,16 +79,16 @@ struct EngineShared {
         outcomes(config.max_running) {}
 
   const EngineConfig config;
-  Latest<std::vector<Shard>> shards;  // those that this node owns and scans, in order
+  Latest<std::vector<Shard>> shards;  // the shards that this node owns and scans, ascending
   GainedShards gained;                // engine -> scanner
-  // All shards that live in this database, in order: a consumer here may get jobs of any of them.
+  // All shards that live in this database, ascending: a consumer here may get jobs of any of them.
   Latest<std::vector<Shard>> all_shards{std::make_shared<const std::vector<Shard>>()};
   Latest<TypeCatalog> catalog;
   EventSink& events;
   MembershipState membership;
   DbClock db_clock;
   ScanProgress scans;
-  AnswerWatch answers;  // to the finisher
+  AnswerWatch answers;  // since when the finisher waits for an answer
   KnownJobs known;      // the unclaimed jobs in memory
   const std::shared_ptr<FlowControl> flow;
   ConcurrencyLimiter limiter;
@@ -97,13 +97,13 @@ struct EngineShared {
   DueQueue due;                            // timekeeper, scanner -> admission
   JobAdmission admission;                  // -> claimers
   BoundedQueue<Candidate> candidates;      // scanner, hints -> timekeeper
-  BoundedQueue<Lane> ended_backlogs;       // claimers -> scanner, to read the lane
+  BoundedQueue<Lane> ended_backlogs;       // claimers -> scanner, which reads these lanes at once
   BoundedQueue<ReturnedRow> returned;      // finisher -> scanner
   BoundedQueue<JobId> expired;             // scanner -> lease reaper
   BoundedQueue<LateLane> too_late;         // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;        // claimers -> runner
   BoundedQueue<FinishedRun> outcomes;      // runner, handlers -> finisher
-  std::function<void()> on_refusal;        // called at KnownJobs::Hint::first_full: scan soon
+  std::function<void()> on_refusal;        // called at KnownJobs::Hint::first_full; requests a scan
 
   bool hint(const Candidate& job);  // as Engine::hint
   // Returns the slots (of the limiter and the start pool) and permits of `n` claimed jobs that have ended.
@@ -111,33 +111,34 @@ struct EngineShared {
     flow->return_all(type, n);
     limiter.release(type, n);  // wakes the claimers
   }
-  // The same for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
+  // As release(), for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
   void release_ended(TypeId type) {
     flow->return_permit(type);
     limiter.release(type, 1);
   }
-  // Returns the slots, permits and rate tokens of `n` jobs that were not won, or whose claim was released.
+  // Returns what was taken for `n` jobs that were not won, or whose claim was released: slots, permits, rate tokens.
   void release_unused(TypeId type, std::size_t n, Pace pace) {
     flow->put_back(type, n, pace, /*is_instant=*/false);
     if (n > 0) flow->notify_capacity();  // engines of other databases may wait for it
     limiter.release(type, n);
   }
-  // Consumers or receivers work on these claimed jobs from now on, until the times given (end of the lease). Returns
-  // their slots, and their permits unless the type has max_running.
+  // Consumers or webhook receivers work on these claimed jobs from now on, each until the time given (end of the
+  // lease). Returns the jobs' slots. If the type has max_running, each job keeps its permit; otherwise returns the
+  // permits too.
   void hand_over(TypeId type, const std::vector<std::pair<Lease, WallTime>>& leases);
   // Reports the lateness of an attempt if it is the job's first start.
   void note_started(const ClaimedJob& attempt) {
     const Job& job = attempt.job;
     if (job.is_first_start()) events.started(job.type_id, *job.lateness());
   }
-  // Time limit of a call that writes outcomes, and how long outcomes may wait before claiming stops: a third of the
-  // shortest lease, at least a second, so that outcomes of jobs claimed meanwhile can be written before their leases
-  // end.
+  // Time limit of a call that writes outcomes; also how long outcomes may wait before claiming stops. It is a third of
+  // the shortest lease of any type, at least a second, so that outcomes of jobs claimed meanwhile can be written before
+  // the leases of these jobs end.
   Duration outcome_patience() const {
     return std::max<Duration>(catalog.get()->shortest_ttr / 3, std::chrono::seconds(1));
   }
-  // Time limit of a claim, and of the question what a claim in doubt has won: its lane, its jobs and its consumers
-  // wait.
+  // Time limit of a claim, and of asking what a claim in doubt has won. Meanwhile the jobs, lane and consumers of that
+  // claim wait.
   Duration claim_patience() const {
     constexpr Duration kLongest = std::chrono::seconds(4);  // more than a claim may wait for the lock of a table: 3 s
     return std::min(outcome_patience(), kLongest);

@@ -1,9 +1,11 @@
-// ExhaustedSearch: how far the scans have searched one lane for exhausted rows. A row is exhausted while its last
-// attempt runs; its job becomes dead when its lease has ended. Backlog claims, full overdue pages and pauses hide such
-// rows, and no index knows them, so every sweep searches for them among the overdue rows.
+// ExhaustedSearch: how far the scans have searched one lane (the jobs of one type in one shard) for exhausted rows. A
+// row is exhausted while its last attempt runs; when the lease of that attempt has ended, the job becomes dead.
+// Normally the overdue read of a scan finds such a row. While a lane is backlog or paused, or its overdue page is full,
+// that read may miss the row, and no index lists exhausted rows. So every sweep (a scan from the lane's floor)
+// searches for them.
 //
-// A scan reads one page of the search, however few of its rows are exhausted, and the next scan continues there. Part
-// of LaneCursor. Reads no clock. Thread: owner only (the scanner's).
+// A scan reads one page of overdue rows for the search, and the next scan continues behind it. Owned by LaneCursor.
+// Reads no clock. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>
@@ -19,20 +21,21 @@ class ExhaustedSearch {
 
   // Whether the next scan of the lane reads a page.
   bool is_wanted() const { return is_wanted_; }
-  // The position: rows due then with greater ids, and later ones, are still to be read.
+  // The position: rows due at from() with ids above from_id(), and rows due later, are still to be read.
   WallTime from() const { return from_; }
   JobId from_id() const { return from_id_; }
 
-  // A sweep: the search continues, or begins where the last one said.
+  // A sweep begins: the search under way continues, or a new one begins at from().
   void begin() { is_wanted_ = true; }
-  // An audit: the search begins at the beginning of time. One that is under way comes to its end first, or a search
-  // longer than the time between two audits never would.
+  // An audit (a read from the beginning of time) begins: so does a new search, from the beginning of time. A search
+  // under way is finished first; otherwise a search longer than the time between two audits would never end.
   void begin_anew() {
     if (from_id_ == 0) from_ = WallTime::min();
     begin();
   }
-  // A scan read these rows behind the position. `is_page_full`: more may follow. Else the search has ended; the next
-  // one begins with the oldest exhausted row found, which may not be dead by then, or at `read_until`.
+  // A scan read `rows`, the first ones behind the position. `is_page_full`: more rows may follow, and the search
+  // continues. Otherwise the search has ended. The next search begins at the oldest exhausted row that this one found,
+  // because that row may not be dead by then, or at `read_until` if there is none earlier.
   void note_page(WallTime read_until, const Rows& rows, bool is_page_full) {
     for (const ScanReply::Row& row : rows)
       if (row.is_exhausted) oldest_ = std::min(oldest_, row.candidate.fire_at);

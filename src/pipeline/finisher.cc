@@ -90,7 +90,7 @@ void Finisher::take_outcomes(MonoTime now) {
 
 MonoTime Finisher::handle_failure(MonoTime now, std::size_t n, const Error& error) {
   shared_.events.failed(name(), error);
-  // The same if it is in doubt: outcomes that were applied answer `stale` the next time.
+  // An Error in_doubt is handled in the same way: outcomes that were applied answer `stale` the next time.
   if (!is_refused_row(error)) return now + shared_.config.retry_pause;
   if (n > 1) {
     part_size_.note_refused(n);

@@ -1,16 +1,16 @@
-// Finisher: the pipeline stage that writes the outcomes of attempts to the database, in batches. The runner and the
-// handlers put them into the queue EngineShared::outcomes. The finisher makes each job done, dead or pending again, if
-// the row still has the attempt's claim token, and then returns the slots and permits that the attempt held.
+// Finisher: the stage that writes the outcomes of attempts to the database, in batches. Engine owns one. The runner and
+// the handlers put outcomes into the queue EngineShared::outcomes. The finisher makes each job done, dead or pending
+// again if the row still has the attempt's claim token. Then it returns the slots and permits that the attempt held.
 //
 // - Outcomes that could not be written, because the call failed or their row was locked, are kept and written again. If
 //   the process ends before, they are lost: the jobs are due again when their leases end.
 // - A batch that fails because of one row is halved until that row is alone. Its outcome is set aside and tried by
 //   itself, every 500 ms. If the database refuses its values (Error invalid), it is dropped once its lease has ended:
 //   the job is due again then.
-// - A store call may take a third of the shortest lease, at least 1 s (EngineShared::outcome_patience), and twice as
-//   long as the one before if that got no answer.
+// - A store call may take EngineShared::outcome_patience(): a third of the shortest lease, at least 1 s. After a call
+//   without an answer the next call may take twice as long (AnswerLimit).
 //
-// Thread: owner only (the stage's loop); the objects in EngineShared are safe for any thread.
+// Thread: owner only (the finisher's loop); the objects in EngineShared are safe for any thread.
 #pragma once
 
 #include <deque>
@@ -27,6 +27,7 @@ namespace tocsin {
 
 class Finisher final : public Stage {
  public:
+  // `store`: used by this stage only. `seed`: of the random part of back-offs.
   Finisher(EngineShared& shared, JobStore& store, std::uint64_t seed)
       : shared_(shared), store_(store), answers_(store), random_(seed) {}
 
@@ -36,7 +37,7 @@ class Finisher final : public Stage {
  private:
   static constexpr Duration kSetAsidePause = std::chrono::milliseconds(500);
 
-  // What settle() needs to know of the attempt that a request is about.
+  // What settle() needs of the attempt whose outcome a request writes.
   struct Origin {
     TypeId type = 0;
     Pace pace = Pace::fresh;
@@ -45,9 +46,9 @@ class Finisher final : public Stage {
     std::optional<WallTime> due_before;  // when the row was due before the claim; empty: not known
   };
 
-  // Moves outcomes from the queue to requests_; settles those that need no write.
+  // Moves outcomes from the queue to requests_. Outcomes that need no write are settled at once.
   void take_outcomes(MonoTime now);
-  // One store call; a reply per request, in order.
+  // Makes one store call. Returns a reply per request, in order.
   Result<std::vector<FinishReply>> write(MonoTime now, std::span<const FinishRequest> requests);
   // After a failed write of the first `n` requests: halves the batch, or sets the failing request aside. Returns when
   // to step again, as write_set_aside() does.
@@ -56,9 +57,9 @@ class Finisher final : public Stage {
   FinishRequest request_for(MonoTime now, const FinishedRun& run);
   // Reports to the event sink how an attempt ended and how long it took.
   void report_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
-  // The delay of a request that releases a claim; negative: the job gets its former, earlier time back.
+  // The delay of a request that releases a claim. Negative: the job is due at its earlier time again.
   Duration release_delay(MonoTime now, const FinishedRun& run) const;
-  // The request is over: returns slots and permits, counts it, and adds a job that is due again soon to retries_.
+  // Ends a request: returns slots and permits, counts it, and adds a job that is due again soon to retries_.
   void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
   // Hints the jobs in retries_ to this node's engine, or to the owner of their shard, so that they wait for no scan.
   void hint_retries(MonoTime now);

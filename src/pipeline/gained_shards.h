@@ -1,5 +1,7 @@
-// GainedShards: the shards that this node has gained since the scanner asked last. Two lists of shards do not tell that
-// a shard was lost and gained again in between, and another node may have written to it meanwhile. Thread: any.
+// GainedShards: the shards (slices of all jobs) that this node has gained since the scanner last asked. The scanner
+// must read a gained shard from the beginning. Comparing two lists of shards would miss a shard that was lost and
+// gained again in between, although another node may have written to it meanwhile. Owned by EngineShared;
+// Engine::set_shards() writes it. Thread: any.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +17,12 @@ namespace tocsin {
 
 class GainedShards {
  public:
-  // The node owns `after` now instead of `before`; both in order.
+  // The node owns the shards `after` now, and owned `before` until now; both ascending.
   void note(const std::vector<Shard>& before, const std::vector<Shard>& after) {
     MutexLock lock(mutex_);
     std::ranges::set_difference(after, before, std::inserter(shards_, shards_.end()));
   }
+  // Returns the shards gained since the last call.
   std::set<Shard> take() {
     MutexLock lock(mutex_);
     return std::exchange(shards_, {});

@@ -1,8 +1,10 @@
-// KnownJobs: the ids of all unclaimed jobs in memory, from the scan or hint until they are claimed or dropped. It keeps
-// a row from entering twice, bounds the number of jobs, and decides which hints enter.
+// KnownJobs: the ids of all unclaimed jobs in the memory of one engine, from the scan or hint until they are claimed or
+// dropped. It keeps a row from entering twice, bounds the number of jobs, and decides which hints enter (a hint: a job
+// that did not wait for a scan to find it). Owned by EngineShared.
 //
-// Rule: with f of n entries free, a type may hold 12 f^2 / n jobs, and one as long as any entry is free. Alone it may
-// fill three quarters; forty types that flood one after the other leave about n / 420 entries to types that come later.
+// Rule: while f of n entries are free, a type may hold 12 f^2 / n jobs, and one job if any entry is free. A type that
+// is the only one may fill three quarters. Forty types that flood one after the other leave about n / 420 entries free
+// for types that come later.
 //
 // Invariant: size() <= capacity. Thread: any.
 #pragma once
@@ -23,19 +25,26 @@ class KnownJobs {
 
   explicit KnownJobs(std::size_t capacity);
 
-  // already_known: with this time or an earlier one. moved: with a later time (such as the end of a lease that was
-  // since released); the caller adds it to the time wheel again, for the earlier one. full: the job was not added.
+  // Adds a job that a scan has read.
+  //  - already_known: the job is in memory with this time or an earlier one.
+  //  - moved: the job was in memory with a later time, such as the end of a lease that was since released. The caller
+  //    adds it to the time wheel again, with the earlier time.
+  //  - full: memory has no capacity; the job was not added.
   enum class Added { yes, already_known, moved, full };
   Added add(JobId job, TypeId type, WallTime fire_at = {});
-  // A hint: a job that did not wait for the scan. entered: the caller adds it to the time wheel, also if it was known:
-  // it may have been moved, and of two entries the one that is due first claims. left_to_scan: it is due beyond the
-  // scan horizon, and its type uses kAmple of its share. full: it was not added. first_full: the same, the first since
-  // take_refused() while the horizon was WallTime::max(); the caller requests a scan, which adapts the lookahead.
+  // Offers a hint.
+  //  - entered: the caller adds the job to the time wheel. A known job is added again, because its time may have
+  //    changed; of two entries the one that is due first claims the job.
+  //  - left_to_scan: not added. A scan will find the job: it is not known, it is due beyond the scan horizon
+  //    (set_horizon()), and memory is at least kAmple full for its type.
+  //  - full: not added, because memory has no capacity.
+  //  - first_full: as full, the first time since take_refused(), while the horizon is WallTime::max(). The caller
+  //    requests a scan, which adapts the lookahead.
   enum class Hint { entered, left_to_scan, full, first_full };
   Hint offer_hint(const Candidate& job);
-  // A scan will still read every row that is due later than this. max(): no hint is refused for its time.
+  // Sets the scan horizon: a scan will still read every row that is due later. max(): no hint is refused for its time.
   void set_horizon(WallTime horizon);
-  void raise_horizon(WallTime horizon);  // the same, if it is later
+  void raise_horizon(WallTime horizon);  // sets the horizon if this one is later
   bool take_refused();                   // whether memory was full for a hint since the last call
   void remove(JobId job);                // an unknown job is ignored
   void remove(std::span<const Candidate> jobs);
@@ -43,9 +52,10 @@ class KnownJobs {
   std::size_t size() const;
   // How many more jobs of the type fit.
   std::size_t available(TypeId type) const;
-  // 1 - available(type) / what a type could hold if memory were empty: 0 to 1. Jobs of other types count, too.
+  // How full memory is for the type, 0 to 1: 1 - available(type) / (what a type may hold in an empty memory). Jobs of
+  // all types count.
   double fill(TypeId type) const;
-  double highest_fill() const;  // of the type with the most jobs
+  double highest_fill() const;  // fill() of the type with the most jobs
   std::size_t capacity() const { return capacity_; }
 
  private:

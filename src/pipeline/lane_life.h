@@ -1,5 +1,6 @@
-// LaneLife: when the scans read one lane next, and when its cursor may be forgotten. A lane whose rows are gone needs
-// no cursor; a search finds its next row. Part of LaneCursor. Reads no clock. Thread: owner only (the scanner's).
+// LaneLife: when the scans read one lane (the jobs of one type in one shard) next, and when its cursor may be
+// forgotten. A lane whose rows are gone needs no cursor: a search finds its next row. Owned by LaneCursor. Reads no
+// clock. Thread: owner only (the scanner's).
 #pragma once
 
 #include <algorithm>
@@ -14,9 +15,9 @@ class LaneLife {
   // A search found a row of the lane at `now` (database clock).
   explicit LaneLife(WallTime now) : last_seen_at_(now) {}
 
-  // The next statement reads the lane, although its shard may not have its turn (ScanSchedule). True of a new lane.
+  // Whether the next statement reads the lane, even if its shard has no turn then (ScanSchedule). True of a new lane.
   bool is_read_at_once() const { return is_read_at_once_; }
-  // Requests that. False: the last request is less than `pause` ago; the next scan of its shard reads the lane.
+  // Requests such a read. False: the last request is less than `pause` ago, so the lane waits for its shard's turn.
   bool read_at_once(MonoTime now, Duration pause) {
     if (now - last_request_ < pause) return false;
     last_request_ = now;
@@ -31,9 +32,10 @@ class LaneLife {
     last_seen_at_ = at;
     last_due_ = std::max(last_due_, rows.back().candidate.fire_at);
   }
-  // Whether the last turn read the whole lane without finding a row, and no row seen before is due later than `now`. A
-  // row that was seen after the xmin watermark may still be visible to a snapshot; its dead index entry would slow the
-  // search, so the cursor stays until the watermark has passed that time.
+  // Whether the cursor may go: the last turn read the whole lane and found no row, and every row seen before was due
+  // before `now`. A row that was seen after the xmin watermark (no row due before it can still be committed) may be
+  // visible to an old snapshot. Its dead index entry would slow the search, so the cursor stays until the watermark has
+  // passed the time at which a row was last seen.
   bool may_be_forgotten(WallTime now, WallTime xmin_watermark) const {
     return !is_read_at_once_ && is_empty_ && last_seen_at_ < xmin_watermark && last_due_ < now;
   }

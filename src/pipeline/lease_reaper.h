@@ -1,10 +1,14 @@
-// LeaseReaper: the stage that makes jobs dead which cannot be claimed any more: those whose lease ended on their last
-// attempt, and those later than their type allows (drop_older_than_ms). The scanner finds both. It also asks the
-// database which leases of the lease table (jobs that consumers or webhook receivers work on) in its shards are over,
-// so that their permits are free. One store call per step. Errors are reported to the event sink; the next step comes
-// after retry_pause. While the engine drains, only leases are checked.
+// LeaseReaper: the stage that makes jobs dead which cannot be claimed any more. Engine owns one. Such jobs are
+//  - jobs whose lease ended on their last attempt, and
+//  - jobs that are later than their type allows (drop_older_than_ms).
+// The scanner finds both kinds and puts them into queues of EngineShared.
 //
-// Thread: owner only, except the inputs it shares (EngineShared).
+// This stage also checks the leases of the lease table (jobs that consumers or webhook receivers work on). It asks the
+// database which leases in shards of this database have ended, so that their permits are free again. While the engine
+// drains, only leases are checked.
+//
+// A step makes one store call. Errors are reported to the event sink; the next step comes after retry_pause.
+// Thread: owner only (the stage's loop thread); the objects in EngineShared are safe for any thread.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +61,7 @@ class LeaseReaper final : public Stage {
     }
     const auto most = static_cast<int>(std::min(shared_.config.finish_batch, drop_size_.most()));
     const auto dropped = store_.drop_late(late_->lane, late_->before, most, passed_, shared_.config.node);
-    // As above; the refused row is then passed over.
+    // A refused call is split as in mark_dead(). Once the refused row is alone, later calls pass over it.
     if (!dropped && is_refused_row(dropped.error())) {
       drop_size_.note_refused(static_cast<std::size_t>(most));
       const MonoTime later = failed(now, dropped.error());
@@ -71,7 +75,7 @@ class LeaseReaper final : public Stage {
     shared_.events.count(Counter::dropped_late, *dropped);
     return now;
   }
-  // Checks the next kPiece leases of the table; a table of fewer is checked twice a second.
+  // Checks the next kPiece leases of the table. A table with fewer leases is checked twice a second.
   MonoTime check_leases(MonoTime now) {
     LeaseTable& table = shared_.flow->leases();
     const auto leases = table.next(last_checked_, kPiece, *shared_.all_shards.get());
@@ -96,9 +100,9 @@ class LeaseReaper final : public Stage {
   EngineShared& shared_;
   JobStore& store_;
   MonoTime next_check_{};
-  JobId last_checked_ = 0;        // the next piece of the lease table follows it
-  std::optional<LateLane> late_;  // its late rows are made dead, some per call
-  int passed_ = 0;                // its first rows, which the store refuses
+  JobId last_checked_ = 0;        // the next check begins behind this job of the lease table
+  std::optional<LateLane> late_;  // the lane whose too late rows are being made dead, some per call
+  int passed_ = 0;                // how many rows of that lane the store refuses: calls pass over them
   std::vector<JobId> to_mark_dead_;
   PartSize mark_size_, drop_size_;
 };

@@ -1,10 +1,10 @@
 // MembershipState: what the stages of an engine must know of the node's membership: whether the node drains, how long
-// its lease is valid, whether it is the sole member, and whether it hears the database's notifications. The node sets
-// it through Engine.
+// its membership lease is valid, whether it is the sole member (no other node is live), and whether the database's
+// notifications arrive. Owned by EngineShared; the node sets it through Engine.
 //
-// Past the end of the lease other nodes may scan this node's shards. Until it is extended the stages of most engines
-// scan and claim nothing (EngineConfig::stops_without_lease), and those of all engines treat a released job as one of
-// another node.
+// Past the end of the lease other nodes may scan this node's shards. Until the lease is extended, the stages of most
+// engines scan and claim nothing (EngineConfig::stops_without_lease). In every engine the finisher then treats the
+// shards of released jobs as shards of other nodes.
 //
 // Thread: any.
 #pragma once
@@ -19,14 +19,14 @@ namespace tocsin {
 
 class MembershipState {
  public:
-  // Whether stages stop when the lease is lost.
+  // `stops`: whether the stages stop while the lease is lost (EngineConfig::stops_without_lease).
   explicit MembershipState(bool stops) : stops_(stops) {}
 
   void begin_drain() { is_draining_ = true; }
   bool is_draining() const { return is_draining_; }
 
-  // The lease ends at `time`; there is no end before the first call. True: a stage has stopped without a lease, and the
-  // caller must wake all.
+  // Sets the end of the lease; before the first call it has no end. True: a stage has stopped because the lease was
+  // lost, and the caller must wake all stages.
   bool trust_until(MonoTime time) {
     MutexLock lock(mutex_);
     lease_valid_until_ = time;
@@ -39,7 +39,7 @@ class MembershipState {
   }
   // Whether the stages must stop.
   bool is_stopped(MonoTime now) const { return stops_ && is_lease_lost(now); }
-  // The same for a stage that returns kWhenWoken while this is true: the next trust_until() wakes it.
+  // As is_stopped(), for a stage that returns kWhenWoken while this is true: the next trust_until() then returns true.
   bool stops_until_woken(MonoTime now) {
     if (!stops_) return false;
     MutexLock lock(mutex_);
@@ -47,9 +47,9 @@ class MembershipState {
     return is_over(now);
   }
 
-  // Sole member: no other node uses this database. Returns whether it was.
+  // Sets whether no other node is live. Returns the value before.
   bool set_sole_member(bool is_sole_member) { return is_sole_member_.exchange(is_sole_member); }
-  // Notifications of the database arrive. Returns whether they did.
+  // Sets whether the database's notifications arrive. Returns the value before.
   bool set_listening(bool is_listening) { return is_listening_.exchange(is_listening); }
   bool is_sole_member() const { return is_sole_member_; }
   bool is_listening() const { return is_listening_; }

@@ -1,6 +1,7 @@
 // PartSize: how many rows one store call writes while the store refuses calls because of single rows. A refused call is
-// repeated for half as many, until the refused row is alone; each success doubles the number. The finisher and
-// the claimer (jobs that are fired) have one, the lease reaper one for each verb. Thread: owner only.
+// repeated with half as many rows, until the refused row is alone; each success doubles the number. The finisher has
+// one, each claimer has one (for jobs that it fires), and the lease reaper has one per kind of call. Thread: owner only
+// (that of the stage).
 #pragma once
 
 #include <algorithm>

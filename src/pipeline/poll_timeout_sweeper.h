@@ -1,7 +1,8 @@
-// PollTimeoutSweeper: the stage that answers waiting consumers (PollQueue) with no jobs when their deadline has passed,
-// and forgets those whose connection is closed. Each engine has one; all of a node work on the same queue.
+// PollTimeoutSweeper: the stage that answers waiting consumers with no jobs when their deadline has passed, and forgets
+// consumers whose connection is closed. They wait in the PollQueue, which all engines of the node share. Engine owns
+// one sweeper; all of them serve the same queue, and the queue wakes only one of them.
 //
-// Thread: owner only, except the inputs it shares (EngineShared).
+// Thread: owner only (the stage's loop thread).
 #pragma once
 
 #include "base/stage.h"

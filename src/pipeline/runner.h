@@ -1,10 +1,13 @@
-// Runner: the stage that starts the handler of each claimed job and passes its outcome to the finisher. If the lease or
-// the start window (ClaimedJob::start_by) is over, if this node has no handler of the type, or if the node drains, no
-// attempt starts: the finisher releases the claim and the attempt does not count. Without a handler the job is due
-// again after 5 s.
+// Runner: the stage that starts the handler of each claimed job and passes its outcome to the finisher. Engine owns
+// one. No attempt starts if
+//  - the lease or the start window (ClaimedJob::start_by) is over,
+//  - this node has no handler of the type, or
+//  - the node drains.
+// Then the finisher releases the claim, and the attempt does not count. Without a handler the job is due again after
+// 5 s; otherwise it is due at once.
 //
-// Thread: owner only, except the inputs it shares (EngineShared). Starting a handler does not block; it reports its
-// outcome on any thread, and that frees its slot in the start pool.
+// Thread: owner only (the runner's loop thread). Starting a handler does not block. A handler reports its outcome on
+// any thread; if the attempt has ended, that frees its slot in the start pool.
 #pragma once
 
 #include "base/stage.h"

@@ -1,5 +1,5 @@
-// ScanProgress: whether the scans of an engine keep up. The scanner notes each cycle, in which every owned shard was
-// read once; readiness checks and the heartbeat ask. Thread: any.
+// ScanProgress: whether the scans of an engine keep up. The scanner notes the end of each cycle (scans that together
+// read every owned shard once). Readiness checks and the heartbeat read it. Owned by EngineShared. Thread: any.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ class ScanProgress {
   // `interval`: of the scans; `lookahead`: how far ahead they read.
   ScanProgress(Duration interval, Duration lookahead) : interval_(interval), lookahead_(lookahead) {}
 
-  // A cycle has ended: the time before its first statement, and after its last answer.
+  // A cycle has ended. `began`: before its first statement was sent; `ended`: when its last answer arrived.
   void note_cycle(MonoTime began, MonoTime ended) {
     MutexLock lock(mutex_);
     ended_at_ = ended;

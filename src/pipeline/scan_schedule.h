@@ -1,9 +1,13 @@
-// ScanSchedule: tells the scanner when the next scan comes and which of the node's shards it reads.
+// ScanSchedule: tells the scanner when the next scan comes and which of the node's shards it reads. Owned by the
+// Scanner.
 //
-// A cycle reads every shard once: in one scan, or, after a cycle that read many rows, in four (scan groups, a quarter
-// of the shards each), so that no statement takes long. A shard is read once per scan interval. A cycle whose rows did
-// not fit into memory, or into one page, is followed by one of a single scan, so that the lanes of all shards get their
-// part of the memory. While the node is idle, a cycle takes two intervals.
+// A cycle reads every shard once per scan interval:
+//  - Normally a cycle is one scan of all shards.
+//  - After a cycle that read many rows it is four scans of a quarter of the shards each (scan groups), so that no
+//    statement takes long.
+//  - After a cycle whose rows did not fit into memory or into one page it is one scan, so that the lanes of all shards
+//    (a lane: the jobs of one type in one shard) get their part of the memory.
+// While the node is idle, a cycle takes two scan intervals.
 //
 // Thread: owner only (the scanner's). Reads no clock.
 #pragma once
@@ -18,10 +22,10 @@ namespace tocsin {
 
 class ScanSchedule {
  public:
-  // `interval`: the scan interval. `many_rows`: a cycle that reads so many is followed by one in scan groups.
+  // `interval`: the scan interval. `many_rows`: a cycle that reads this many rows is followed by one in scan groups.
   ScanSchedule(Duration interval, std::size_t many_rows) : interval_(interval), many_rows_(many_rows) {}
 
-  // The current scan is the one that comes next or runs; end_scan() goes to the one after it.
+  // The current scan is the next one or the one that runs; end_scan() makes the scan after it the current one.
   //
   // Whether the current scan reads the shard at this position in the node's sorted list of shards.
   bool is_turn_of(std::size_t position) const { return position % groups_ == group_; }
@@ -29,20 +33,19 @@ class ScanSchedule {
   bool is_in_groups() const { return groups_ > 1; }     // its cycle has four scans
   std::size_t intervals() const { return intervals_; }  // scan intervals of all cycles that have ended
 
-  void note_rows(std::size_t n) { rows_ += n; }  // the current scan has read so many
+  void note_rows(std::size_t n) { rows_ += n; }  // the current scan has read `n` rows
   // Rows did not fit into memory or into one page: the next cycle reads all shards in one scan.
   void note_overfull() { is_overfull_ = true; }
-  bool is_overfull() const { return is_overfull_; }  // noted in this cycle
-  // Drops what is left of the cycle: the current scan reads all shards.
+  bool is_overfull() const { return is_overfull_; }  // note_overfull() was called in this cycle
+  // Abandons the cycle and begins a new one of a single scan: the current scan reads all shards.
   void begin_whole_cycle() {
     groups_ = 1;
     group_ = 0;
   }
 
-  // Ends the current scan. Returns how long until the next one: no shard waits longer than the interval, so the first
-  // group after a whole scan comes a quarter of the interval later, and so does a whole scan after the last group.
-  // `may_idle`: every new job would be hinted or notified, so after a scan of all shards that read no rows the next one
-  // comes two intervals later.
+  // Ends the current scan. Returns how long until the next one, so that no shard waits longer than the interval: the
+  // interval, or a quarter of it if this or the next scan is a scan group. `may_idle`: every new job would be hinted or
+  // notified. Then two intervals follow a scan of all shards that read no rows.
   Duration end_scan(bool may_idle) {
     const std::size_t before = groups_;
     std::size_t intervals = 1;
@@ -58,7 +61,7 @@ class ScanSchedule {
   }
 
  private:
-  static constexpr std::size_t kGroups = 4;         // with 64 shards and 2,000 jobs/s a scan takes a few ms
+  static constexpr std::size_t kGroups = 4;         // with 64 shards and 2,000 jobs/s one scan takes a few ms
   static constexpr std::size_t kIdleIntervals = 2;  // less than half of the lookahead: jobs are still read in time
   const Duration interval_;
   const std::size_t many_rows_;

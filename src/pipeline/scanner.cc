@@ -234,8 +234,8 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
   const WallTime xmin = tenure_.is_settled(range.lane.shard) ? watermark_.reached() : WallTime::min();
   const WallTime no_commits_before = xmin == WallTime::min() ? xmin : xmin - shared_.config.late_commit_margin;
   const auto audited = cursor.read_overdue(range.after, range.before, rows, read_until, no_commits_before);
-  // If another server has answered, or the clock was set, no floor holds; nor does that of a pull lane of another node,
-  // which releases claims.
+  // If another server has answered, or the clock was set, no floor holds. Nor does the floor of a pull type's lane in a
+  // shard of another node, which releases claims.
   if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard))
     shared_.events.count(Counter::audit_found, audited);
   read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(read.kind, range, rows);

@@ -1,11 +1,11 @@
-// SearchPace: which cycles of scans search for lanes (the jobs of one type in one shard) that have no cursor. A cycle
-// reads every shard once (ScanSchedule). A search that is expensive, because many lanes have rows due later, is made
-// less often.
+// SearchPace: which cycles of scans search for lanes (a lane: the jobs of one type in one shard) that have no cursor. A
+// cycle reads every shard once (ScanSchedule). Many lanes whose rows are due later make a search expensive; then
+// searches are made less often. Owned by the Scanner.
 //
-// Rule: searches take a fortieth of the time, as far as every job is still found before it is due. What is created due
-// within the lookahead is hinted or notified; what is due later and was created right after a search has to be found by
-// the next one. So the answer of the next search comes within the lookahead after the last one was sent, and a quarter
-// of a scan interval is left to read what it finds. While hints may be missed every cycle searches.
+// Rule: searches take a fortieth of the time, as long as every job is still found before it is due. A job that is
+// created due within the lookahead is hinted or notified. A job that is created due later, right after a search, must
+// be found by the next search. So the answer of the next search comes within the lookahead after the last one was sent.
+// A quarter of a scan interval is left to read what the search finds. While hints may be missed, every cycle searches.
 //
 // Thread: owner only (the scanner's). Reads no clock.
 #pragma once
@@ -21,8 +21,8 @@ class SearchPace {
   SearchPace(Duration lookahead, Duration scan_interval)
       : longest_(lookahead - scan_interval / 4), longest_cycle_(scan_interval * 2) {}
 
-  // Decides whether the cycle that begins now searches. `are_hints_complete`: no job that is created due within the
-  // lookahead has to be found by a search.
+  // Decides whether the cycle that begins now searches. `are_hints_complete`: every job that is created due within the
+  // lookahead is hinted or notified, so none has to be found by a search.
   void begin_cycle(MonoTime now, bool are_hints_complete) {
     is_searching_ = !are_hints_complete || now + longest_cycle_ >= next_;
     if (!is_searching_) return;
@@ -31,7 +31,7 @@ class SearchPace {
     may_wait_ = are_hints_complete;
   }
   bool is_searching() const { return is_searching_; }
-  // Adds the duration of a scan that has searched shards of this cycle, all or a group of them.
+  // Adds the duration of a scan that has searched shards of this cycle (all of them, or a scan group).
   void note_search(Duration took) { took_ += took; }
   void end_cycle() {
     if (is_searching_) next_ = may_wait_ ? began_ + std::min(took_ * kPart, longest_ - took_) : MonoTime::min();

@@ -1,9 +1,10 @@
 // Timekeeper: the stage that holds candidates (unclaimed jobs due soon) on the time wheel until they are due by
-// DbClock, then pushes them to the DueQueue. A job leaves memory, and a scan finds its row, if the wheel or the queue
-// (bounded by EngineConfig::capacity) is full, or if it is due later than the wheel reaches: a second beyond the
-// lookahead.
+// DbClock. Then it pushes them to the DueQueue. Engine owns one.
 //
-// Thread: owner only, except the inputs it shares (EngineShared).
+// A job leaves memory, and a scan finds its row again, if the wheel or the queue is full (EngineConfig::capacity), or
+// if the job is due later than the wheel reaches: a second beyond the lookahead.
+//
+// Thread: owner only (the timekeeper's loop thread); the objects in EngineShared are safe for any thread.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@ class Timekeeper final : public Stage {
   MonoTime step(MonoTime now) override;
 
  private:
-  static constexpr std::size_t kIntake = 8192;  // candidates per step: bounds how long due jobs wait behind new ones
+  static constexpr std::size_t kIntake = 8192;  // the most candidates per step, so that due jobs do not wait long
 
   EngineShared& shared_;
   std::optional<TimeWheel> wheel_;  // empty until the database's time is known

@@ -1,12 +1,13 @@
-// XminWatermark: no row due before this time can be committed any more. The scanner asks for it to move the floors of
-// lane cursors.
+// XminWatermark: a time of the database's clock; no row that is due before it can be committed any more. The Scanner
+// owns it, and asks for it to move the floors of lane cursors (LaneCursor).
 //
 // A writer gets its transaction id before it reads the database's clock for its row, and its row is due at that time or
-// later. A scan sees the oldest id in use, and now and then (is_mark_due()) it takes an id itself. When all ids below
-// that one have ended, every row committed later is due after that scan began. The watermark is the begin of the latest
-// such scan; it does not advance beyond an open writer. A claim that is released may restore an older time:
-// LaneCursor::return_to() is for these rows. The scanner keeps a margin for writers that read the clock a moment before
-// they have an id.
+// later. Each scan reports the oldest id in use. Now and then (is_mark_due()) a scan also takes an id itself: a mark.
+// Once all ids below a mark have ended, every row that is committed later is due after the begin of the scan that set
+// the mark. The watermark is the begin of the latest such scan. It does not pass an open writer.
+//
+// Two exceptions: a claim that is released may restore an older time (LaneCursor::return_to() is for such rows), and a
+// writer may read the clock a moment before it has an id (the scanner keeps a margin for that).
 //
 // Reads no clock. Thread: owner only (the scanner's).
 #pragma once
@@ -22,7 +23,7 @@ namespace tocsin {
 
 class XminWatermark {
  public:
-  // Whether the scan that is sent `now` should take an id.
+  // Whether the scan that is sent at `now` should set a mark (WriterMark::set).
   bool is_mark_due(MonoTime now) const { return now >= next_mark_; }
   // Call with every reply of a scan.
   void note(const ScanReply& reply) {
@@ -36,7 +37,7 @@ class XminWatermark {
       marks_.pop_front();
     }
   }
-  // The clock was set, or another server answered: the watermark is unknown again.
+  // Makes the watermark unknown again, because the clock was set or another server answered.
   void reset() { *this = {}; }
 
   // The watermark, by the database's clock; WallTime::min(): not known yet.

@@ -13,8 +13,8 @@
 
 namespace tocsin {
 
-// Delay before attempt n+1: delays[n-1] if a list is given (the last entry repeats); else base * factor^(n-1), at most
-// max, and then times a random factor in [1 - jitter, 1 + jitter], so up to max * (1 + jitter).
+// Delay before attempt n+1. With a list: delays[n-1], and the last entry repeats. Without one: base * factor^(n-1), at
+// most max, then times a random factor in [1 - jitter, 1 + jitter], so up to max * (1 + jitter).
 struct Backoff {
   Duration base = std::chrono::seconds(1);
   double factor = 2;
@@ -46,21 +46,22 @@ struct BizType {
   std::optional<int> max_running;
   std::optional<double> rate_per_s;           // starts (of pull types: leases), retries included
   std::optional<Duration> drop_older_than;    // catch_up.drop_older_than_ms: jobs due longer ago become dead
-  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs found over a lookahead late
+  std::optional<double> catch_up_rate_per_s;  // catch_up.rate_per_s: starts of jobs found over a lookahead (5 s) late
   std::optional<Slo> slo;                     // for reports only
   bool paused = false;
   std::optional<WallTime> paused_until;  // if paused: when it resumes by itself; empty: not by itself
   bool is_removed = false;               // takes no new jobs; existing ones still run
   WallTime gmt_create{};
   WallTime gmt_modified{};
-  // Not stored: bounds its attempts on this node (Handler::pool()), perhaps with those of other types. Null: nothing
-  // does.
+  // Not stored: the start pool of its handler on this node (Handler::pool()), which bounds attempts and which other
+  // types may share. Null: nothing bounds them.
   std::shared_ptr<const StartPool> pool;
 
   bool operator==(const BizType&) const = default;
   bool is_instant() const { return handler_kind == "noop"; }  // claimed and finished in one statement
   bool is_pull() const { return handler_kind == "pull"; }     // claimed when a consumer asks
-  // The handler looks up its claim in the transaction that runs it: without the claim nothing starts.
+  // Its handler looks up the claim in the transaction that runs it, so an attempt whose claim was undone does not
+  // start.
   bool starts_in_database() const { return handler_kind == "sql"; }
   bool is_paused(WallTime now) const { return paused && (!paused_until || now < *paused_until); }
   bool is_limited() const { return max_running || rate_per_s || catch_up_rate_per_s; }
@@ -79,15 +80,15 @@ struct RegistryVersion {
 
 using SharedType = std::shared_ptr<const BizType>;
 
-// A snapshot of the registry; replaced as a whole. `types` and by_name have no removed types, by_id has. Thread: const
-// after construction.
+// A snapshot of the registry, replaced as a whole. `types` and `by_name` leave out removed types; `by_id` has them.
+// Thread: const after construction.
 struct TypeCatalog {
   std::vector<SharedType> types;  // sorted by name
   std::unordered_map<std::string, SharedType> by_name;
   std::unordered_map<std::string, SharedType> removed;
   std::unordered_map<TypeId, SharedType> by_id;
   RegistryVersion version;  // of all types, removed ones included
-  WallTime newest{};        // the latest gmt_modified of them
+  WallTime newest{};        // the latest gmt_modified of all types, removed ones included
   // The shortest ttr, at most BizType's default, of the types whose outcomes the finisher writes (not of instant, pull
   // and `sql` types). It limits how long the finisher waits for the database.
   Duration shortest_ttr = BizType{}.ttr;

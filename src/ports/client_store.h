@@ -1,7 +1,8 @@
-// ClientStore: the store of client requests for jobs in one database: create, find, cancel, change, retry, and reports
-// of leases. The REST API calls it, mostly with the requests of many callers in one call. A reply is definite;
-// otherwise the call returns an Error, whose code says whether it may have happened (tocsin/error.h). Implemented by
-// PgClientStore (src/postgres) and FakeDatabase (tests/support); tests/contract runs one suite on both.
+// ClientStore: the store of client requests for jobs in one database: create, find, cancel, change, retry, and what
+// consumers report about their leases. The REST API (src/api) and its request queues (src/service) call it, mostly with
+// the requests of many callers in one call. A reply is definite. Instead of replies a call may return an Error, whose
+// code says whether the call may have happened (tocsin/error.h). Implemented by PgClientStore (src/postgres) and
+// FakeDatabase (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <optional>
@@ -16,15 +17,16 @@
 
 namespace tocsin {
 
-// Of one request: created, cancelled or changed. tocsin.cancel_jobs() in SQL has the same bound.
+// The most jobs that one request creates, cancels or changes. tocsin.cancel_jobs() in SQL has the same bound.
 inline constexpr std::size_t kMostJobsPerCall = 10'000;
 
 // What to do when a job with the same (biz_type, biz_id, idempotency_key) exists.
 enum class OnConflict {
-  keep,      // same body (requested time, attribute, own max_attempts): returns the existing job; else refused
-  replace,   // the pending job gets the new time, attribute and max_attempts, and attempts 0
-  earliest,  // replace if the new time is earlier
-  latest,    // replace if the new time is later
+  keep,      // returns the existing job if it has the same body (requested time, attribute, own max_attempts);
+             // otherwise refused
+  replace,   // the existing job, if pending, gets the new time, attribute and max_attempts, and attempts 0
+  earliest,  // as replace, if the new time is earlier; otherwise returns the existing job
+  latest,    // as replace, if the new time is later; otherwise returns the existing job
   reject,    // refused
 };
 
@@ -33,7 +35,7 @@ struct NewJob {
   TypeId type_id = 0;
   When when;
   int max_attempts = 16;
-  bool has_own_max_attempts = false;  // given by the caller, so part of the idempotency fingerprint
+  bool has_own_max_attempts = false;  // the caller gave max_attempts, so it is part of the idempotency fingerprint
   std::string attribute_json;         // valid JSON that jsonb accepts, or empty
   std::optional<std::string> idempotency_key;
   OnConflict on_conflict = OnConflict::keep;  // read only with a key
@@ -43,34 +45,37 @@ struct NewJob {
 struct CreateReply {
   enum class Kind {
     created,
-    existing,      // the key's job, unchanged
-    updated,       // the key's pending job has the new time and attribute
-    key_reused,    // refused: the key's job has another body
+    existing,      // the job that has the key is returned unchanged
+    updated,       // the pending job that has the key got the new time and attribute
+    key_reused,    // refused: the job that has the key has another body
     rejected,      // refused: on_conflict = reject
     type_removed,  // refused: this database has no such type
     not_pending,   // refused: replace, earliest or latest of a job that runs or is finished
-    locked,        // each_by_itself of several jobs, or each_but_held: another transaction holds the key, this one was
-                   // not created; ask again
+    locked,        // not created: another transaction holds the key; ask again. Only from each_by_itself with several
+                   // jobs, and from each_but_held
   };
   Kind kind = Kind::created;
-  JobId job_id = 0;  // this and the times: of the created or the existing job
+  JobId job_id = 0;  // of the created or the existing job; so are the three times
   WallTime action_time{};
   WallTime fire_at{};
   WallTime gmt_create{};
-  std::optional<Job> existing;  // the key's job, as it is now; not for created and locked
+  std::optional<Job> existing;  // the job that has the key, as it is now; empty for created and locked
 
   bool is_refused() const { return kind >= Kind::key_reused; }
 };
 
+// What one refused job does to the others, and whether a call waits for idempotency keys that another transaction holds
+// (that transaction creates or changes a job with the key, and has not ended).
 enum class CreateMode {
-  all_or_nothing,  // one refusal undoes the whole call; the replies say which job was refused
-  each_by_itself,  // a refusal affects its job only; jobs whose keys other transactions hold come last, and wait for
-                   // them a few seconds in all (a single job: then Error conflict)
-  // As these; but if another transaction holds a key or its job: Error conflict after some 5 ms, nothing was created.
+  all_or_nothing,  // a refusal undoes the whole call, and the replies say which job was refused; waits for keys
+  each_by_itself,  // a refusal affects its job only. Jobs with held keys come last, and wait a few seconds in all. A
+                   // single job: Error conflict after the wait
+  // As all_or_nothing and each_by_itself. But if another transaction holds a key or its job: Error conflict after some
+  // 5 ms, and nothing was created.
   all_if_free,
   each_if_free,
-  // As each_by_itself; but waits some 5 ms for a held key, and for kMostHeldTries of them at most: what it has not
-  // reached then is `locked` too.
+  // As each_by_itself, but waits only some 5 ms for a held key, and so at most kMostHeldTries times. Jobs that were not
+  // reached by then are answered `locked`, too.
   each_but_held,
 };
 
@@ -92,22 +97,22 @@ struct KeyQuery {
 // Jobs by descending id.
 struct KeyList {
   std::vector<Job> jobs;
-  std::optional<JobId> unread_below;  // of one type: the list is short, and jobs below this id were not read
+  std::optional<JobId> unread_below;  // query with a type: the list is short, and jobs below this id were not read
 };
 
 // What a consumer's report needs to know of the job.
 struct LeasedJob {
   TypeId type_id = 0;
-  int attempts = 0;  // this one included
+  int attempts = 0;  // the attempt under way included
   int max_attempts = 0;
 };
 
 enum class LeaseReply {
   applied,
-  stale,     // the lease has ended, or the job is finished; nothing was changed
+  stale,     // nothing was changed: the lease has ended, or the job is finished
   busy,      // nothing was changed, and the lease may be valid: another transaction holds the row, its shard is moving,
              // or the connection was lost before this lease was written; ask again
-  in_doubt,  // the answer was lost; ask again. `stale` then means that it was written, or that the lease has ended
+  in_doubt,  // the answer was lost; ask again. A later `stale` means that it was written, or that the lease has ended
 };
 
 // A new end for a lease: `ttr` from now.
@@ -119,55 +124,60 @@ struct Extension {
 // Answer to finish_leased and extend.
 struct LeaseResult {
   LeaseReply kind = LeaseReply::stale;
-  TypeId type_id = 0;  // of the job; only if applied
+  TypeId type_id = 0;  // type of the job; set only if applied
 };
 
-// Job::biz_type is empty in replies; TypeCatalog maps type_id to the name.
+// Job::biz_type is empty in replies; the caller finds the name of type_id in the TypeCatalog.
 // Thread: owner only (each thread has its own).
 class ClientStore {
  public:
   virtual ~ClientStore() = default;
 
-  // One reply per job, in order. One transaction; with each_by_itself and each_but_held more than one if other
-  // transactions hold keys.
-  // Durable when it returns. Error in_doubt: some or all may be created, and a look-up by id did not settle it.
-  // REQUIRES: at most 10,000 jobs.
+  // Creates jobs; one reply per job, in order. Uses one transaction. With each_by_itself and each_but_held it uses more
+  // if other transactions hold keys. Durable when it returns. Error in_doubt: some or all jobs may be created, and a
+  // look-up by id did not settle it. REQUIRES: at most 10,000 jobs.
   static constexpr int kMostHeldTries = 64;
   virtual Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) = 0;
 
-  // Pending jobs become cancelled; one reply per id, in order. Of an id given twice one reply is `cancelled`, the other
-  // `finished`. Durable when it returns. Locked rows come last and are waited for as `wait` says; then they answer
-  // `locked`, and so do jobs that were not reached before the connection was lost. With LockWait::none a locked row
-  // delays the others by some 50 ms. Error in_doubt: some may be cancelled.
+  // Makes pending jobs cancelled; one reply per id, in order. Durable when it returns.
+  //  - Of an id given twice one reply is `cancelled`, the other `finished`.
+  //  - Locked rows come last. `wait` says whether the call waits for them; rows that are still locked then are answered
+  //    `locked`. With LockWait::none a locked row delays the others by some 50 ms.
+  //  - Jobs that were not reached before the connection was lost are answered `locked`, too.
+  // Error in_doubt: some jobs may be cancelled.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) = 0;
 
-  // cancel() with LockWait::none for the jobs of a business key, of one type or of every type: kMostOfOneKey live ones
-  // at most, first the pending ones, then those that run, each oldest first; then those that have ended, newest first:
-  // of the newest kMostNamed of any type those of the type.
+  // As cancel() with LockWait::none, for the jobs of a business key, of one type or of every type. Cancels and answers
+  // at most kMostOfOneKey live jobs: first the pending, then the running ones, each oldest first. Jobs that have ended
+  // follow, newest first: jobs of the type among the newest kMostNamed ended jobs of the key.
   static constexpr std::size_t kMostOfOneKey = kMostJobsPerCall;
   virtual Result<CancelAllReply> cancel_all(const std::string& biz_id, std::optional<TypeId> type) = 0;
 
-  // Cancels, cancels by key, and changes, in this order. Changes and cancels by key that repeat a job or a key follow
-  // in further rounds and see what earlier ones did; a repeated cancel answers as in cancel(). A round is one
-  // transaction, or several if rows of it are locked. Durable when it returns. A locked row delays its round by some 50
-  // ms; its own request answers `locked`. Error in_doubt: some may be written. REQUIRES: at most 1,000 requests.
+  // Makes the cancels, cancels by key and changes of a batch, in this order. Durable when it returns.
+  //  - A cancel by key or a change that repeats a key or job follows in a further round, and sees what earlier rounds
+  //    did. A repeated cancel is answered as in cancel().
+  //  - A round is one transaction, or several if rows of it are locked.
+  //  - A locked row delays its round by some 50 ms; its own request is answered `locked`.
+  // Error in_doubt: some requests may be written. REQUIRES: at most 1,000 requests.
   static constexpr std::size_t kMostOfOneKeyTogether = 100;
   static constexpr std::size_t kMostNamed = 1'000;
   virtual Result<ChangeBatchReply> change_together(const ChangeBatch& batch) = 0;
 
-  // Jobs by id, live or finished, in order; nullopt: there is none.
+  // Returns jobs by id, live or finished, in order; nullopt: there is no such job.
   virtual Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) = 0;
 
-  // Jobs by business key, one list per query, in order. A list of one type reads this many jobs of the key at most.
+  // Returns jobs by business key, one list per query, in order. A query with a type reads at most kMostReadOfKey jobs
+  // of the key.
   static constexpr int kMostReadOfKey = 1'000;
   virtual Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) = 0;
 
-  // Dead jobs of types that are not removed become pending, due now, with attempts 0 and their errors. One reply per
-  // id, in order. Of an id given twice one reply is `changed`. Waits for no lock. Error in_doubt: some may be changed.
+  // Makes dead jobs of types that are not removed pending, due now, with attempts 0 and their errors. One reply per id,
+  // in order. Of an id given twice one reply is `changed`. Waits for no lock. Error in_doubt: some may be changed.
   virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
 
-  // Dead jobs of a type that died in [from, to) become pending, those that died first in front. With rate_per_s they
-  // become due at that rate, else now. At most `limit` (1..10,000). Skips locked rows. Returns how many.
+  // Makes at most `limit` (1..10,000) dead jobs of a type pending that died in [from, to), first the jobs that died
+  // first. They become due now, or one after the other at rate_per_s. Skips locked rows. Returns how many became
+  // pending.
   struct RetryMany {
     TypeId type_id = 0;
     std::optional<WallTime> from, to;
@@ -176,19 +186,19 @@ class ClientStore {
   };
   virtual Result<int> retry_many(const RetryMany& request) = 0;
 
-  // The rest is about leases, whichever node granted them. One reply per lease, in order; a lease past its end is
-  // stale, even if no other claim followed. finish_leased and extend wait for no lock and write the leases that they
-  // can; each reply holds although others fail. Of a lease given twice one is written. Error: it is not known of any
-  // lease whether it was written. REQUIRES: at most 10,000 leases in a call.
+  // The rest is about leases, whichever node granted them. Returns one reply per lease, in order. A lease past its end
+  // is stale, even if no other claim followed. finish_leased and extend wait for no lock and write the leases that they
+  // can; each reply holds even if others fail. Of a lease given twice one is written. Error: each lease may or may not
+  // have been written. REQUIRES: at most 10,000 leases in a call.
 
-  // The jobs of these leases; nullopt: stale. Changes nothing.
+  // Returns the jobs of these leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;
 
-  // As JobStore::finish, for valid leases only.
+  // Writes outcomes as JobStore::finish does, but only for leases that have not ended.
   virtual Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
                                                          const std::string& node) = 0;
 
-  // Lets each lease end its `ttr` from now, by the database's clock, be that later or earlier than before.
+  // Sets the end of each lease to now + its `ttr`, by the database's clock, which may be earlier than before.
   virtual Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) = 0;
 };
 

@@ -1,6 +1,6 @@
 // EventSink: takes the events of a node: counters, starts, ends and failed store calls. The stages of the engines, the
-// membership and the REST API report them as they happen; the node's sink makes metrics, reports and log lines of them,
-// the simulator's makes checks.
+// membership and the REST API report them as they happen. The node's sink turns them into metrics, reports and log
+// lines; the simulator's sink checks them.
 #pragma once
 
 #include <cstdint>

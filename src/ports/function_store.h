@@ -1,5 +1,6 @@
-// FunctionStore: calls the functions of `sql` handlers in the transaction that finishes their jobs. Implemented by
-// PgFunctionStore (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on both.
+// FunctionStore: calls the functions of `sql` handlers (handlers that are SQL functions), each in the transaction that
+// finishes its job. SqlKind (delivery/sql_handler.h) calls it on worker threads. Implemented by PgFunctionStore
+// (src/postgres) and FakeFunctionStore (tests/support); tests/contract runs one suite on both.
 #pragma once
 
 #include <functional>
@@ -40,8 +41,8 @@ class FunctionStore {
  public:
   virtual ~FunctionStore() = default;
 
-  // Whether the function exists, takes one tocsin.job, returns one jsonb, and may be called by the role tocsin_handler.
-  // Error invalid, field handler.function: no, and why. Other Errors: the database did not answer.
+  // Ok: the function exists, takes one tocsin.job, returns one jsonb, and the role tocsin_handler may call it. Error
+  // invalid, field handler.function: one of these is not so; the message says which. Other Errors: no answer.
   virtual Status check(const FunctionName& function) = 0;
 
   // Turns the function's answer to calls[n] (JSON text; nullopt: SQL NULL) into the outcome to write. An Error fails
@@ -49,9 +50,9 @@ class FunctionStore {
   using Judge = std::function<Result<FinishRequest>(std::size_t n, const std::optional<std::string>& answer)>;
 
   // Calls the function for each job whose claim is valid, and finishes the jobs, in one transaction: all or nothing.
-  // Each row is locked before its function is called, so a stale attempt changes nothing, and repeating a written one
-  // calls nothing. `timeout` bounds all calls together. `node`: name of this node, for the jobs' errors. Error
-  // in_doubt: all or nothing happened; other Errors: nothing happened.
+  // Each row is locked before its function is called, so a stale attempt changes nothing, and a repeated run() calls no
+  // function for a job that was finished. `timeout` bounds all calls together. `node`: name of this node, for the jobs'
+  // errors. Error in_doubt: all or nothing happened; other Errors: nothing happened.
   virtual Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
                                     const Judge& judge, const std::string& node) = 0;
 };

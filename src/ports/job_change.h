@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-// When a job is due: at an instant, or a duration after the database's now.
+// When a job is due: at an instant, or a duration after now by the database's clock.
 struct When {
   std::optional<WallTime> at;
   std::optional<Duration> in;  // exactly one of `at` and `in` is given
@@ -31,20 +31,22 @@ struct CancelReply {
     locked,  // nothing was changed: another transaction holds the row, or its shard is moving; ask again
   };
   Kind kind = Kind::not_found;
-  JobId job_id = 0;        // that asked for, or that which the job got because two jobs had its id
-  std::optional<Job> job;  // as it is now; not for not_found and locked
+  // The id asked for. If that is an alias id (the id of a repeated SQL create whose idempotency key another job had):
+  // the id of the other job.
+  JobId job_id = 0;
+  std::optional<Job> job;  // the job as it is now; empty for not_found and locked
 };
 
 // Answer to a change of a pending job, and to retry.
 struct ChangeReply {
-  // All but `changed`: the job was left unchanged because it is in that state. `locked`: another transaction holds its
-  // row, or its shard is moving; ask again. `pending` and `type_removed`: only from retry.
+  // Any kind except `changed`: nothing was changed, because the job is in that state. `locked`: another transaction
+  // holds its row, or its shard is moving; ask again. `pending` and `type_removed` are only answers to retry.
   enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
-  std::optional<Job> job;  // as it is now; not for not_found, and not always for locked
+  std::optional<Job> job;  // the job as it is now; empty for not_found, and sometimes for locked
 };
 
-// A new deadline for a pending job; without `when` it is due now and its action_time stays.
+// A new deadline for a pending job. Without `when` the job is due now, and its action_time stays.
 struct PendingChange {
   JobId job = 0;
   std::optional<When> when;
@@ -56,11 +58,11 @@ struct KeyCancel {
   std::optional<TypeId> type;
 };
 
-// The jobs of a key by their state at the cancel. The lists are sorted by id; `finished` has the newest first: those of
-// the type among the newest ClientStore::kMostNamed of any type.
+// The jobs of a key by their state at the cancel. The lists are sorted by id, except `finished`: newest first, jobs of
+// the type among the newest ClientStore::kMostNamed ended jobs of the key.
 struct KeyCancelReply {
   std::vector<JobId> cancelled, running, finished;
-  std::vector<JobId> locked;  // pending and unchanged: another transaction holds them, or they move; ask again
+  std::vector<JobId> locked;  // pending and unchanged: another transaction holds the row, or its shard is moving
   bool is_too_many =
       false;  // more than ClientStore::kMostOfOneKeyTogether are live, none was cancelled: use cancel_all
   bool has_more_finished = false;  // more jobs of the key have ended than were looked at

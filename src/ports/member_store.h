@@ -18,7 +18,7 @@ namespace tocsin {
 // A positive random number, drawn at process start: a restart under an old name is a new node. 0: no node.
 using NodeId = std::int64_t;
 
-// How a node reaches a database that it was started with.
+// When a node last scanned one of the databases that it was started with.
 struct ScannedDatabase {
   DatabaseId database_id = 0;
   std::optional<Duration> age;  // since the node's last scan of all its shards there; nullopt: none yet
@@ -31,8 +31,8 @@ struct Member {
   bool is_draining = false;              // leaving: gets no shards, and loses those it has
   WallTime heartbeat_at{};               // by the database's clock; changes with every heartbeat
   Duration heartbeat_age{0};             // not negative
-  std::vector<ScannedDatabase> scanned;  // from its last heartbeat; ages include the time since then
-  bool is_connected = true;              // the session of its last heartbeat still exists, as far as is known
+  std::vector<ScannedDatabase> scanned;  // by its last heartbeat; the ages include the time since then
+  bool is_connected = true;              // the database session of its last heartbeat still exists, or may exist
 };
 
 // Replaced as a whole; `version` grows by one each time.
@@ -64,7 +64,7 @@ struct Beat {
 
 struct BeatReply {
   std::vector<Member> members;   // this node's own row included, by id
-  std::optional<ShardMap> map;   // if its version differs from known_map; of the same moment as members
+  std::optional<ShardMap> map;   // set if its version differs from known_map; read at the same moment as members
   MonoTime asked{}, answered{};  // the local clock before the request and after the reply
   // Number of the session's connection. Another number than before may mean another server, without the last commits.
   std::uint64_t connection = 0;

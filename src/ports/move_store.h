@@ -1,7 +1,7 @@
-// MoveStore and ShardCopy: the calls to one database by which a shard moves from its source database to its target
-// while it is in use. ShardMover drives a move in `tocsin shard`, with both for every database; nodes use MoveStore to
-// end the freeze of a driver that died. Implemented by PgMoveStore and PgShardCopy (src/postgres) and in
-// tests/support/fake_moves.h.
+// MoveStore and ShardCopy: the calls to one database by which a shard (a slice of all jobs) moves from its source
+// database to its target while it is in use. ShardMover (src/multidb) drives a move for the command `tocsin shard`,
+// with both interfaces for every database. Nodes use MoveStore to end the freeze of a driver that died. Implemented by
+// PgMoveStore and PgShardCopy (src/postgres), and in tests/support/fake_moves.h.
 //
 // A move by its states, with the calls of the control database (C), the source (S) and the target (T):
 //   copying    C take; S and T note; S publish; T make_history, subscribe; until all is copied() and little behind()
@@ -12,14 +12,16 @@
 //   aborting   instead of switched: C set_state; S unfreeze; C set_writable; T stop_workers to S unpublish as above;
 //              T delete_rows; S and T forget; C end
 //
-// The driver is the process that carries out a move: a command, or a node while it ends a freeze. A call that takes a
-// move and writes checks in its transaction that the database has `move.driver` recorded as the driver (else Error
-// superseded); exceptions say so. Calls may be repeated, and update a ShardMove& to what they have stored.
+// The driver is the process that carries out a move: a command, or a node while it ends a freeze. Each call that takes
+// a move and writes checks, in its transaction, that the database has recorded `move.driver` as the driver; otherwise
+// it returns Error superseded. Exceptions say so. Calls may be repeated. A call that takes a ShardMove& updates it to
+// what it has stored.
 //
-// While a shard is write-frozen, no database changes its rows: from freeze() to unfreeze() in the source or open() in
-// the target. The driver announces the end of the freeze (`thaw_at`, by the control database's clock) before it begins,
-// and extends it later. A node that finds this time past becomes the driver by changing the row that flip() also
-// changes, so only one of the two happens. Thread: owner only (each thread has its own).
+// While a shard is write-frozen, no database changes its rows: from freeze() in the source until unfreeze() there, or
+// open() in the target. Before the freeze begins, the driver announces its end (`thaw_at`, by the control database's
+// clock); later it extends that. A node that finds thaw_at past becomes the driver, by changing the same row that
+// flip() changes. So either the node ends the freeze or flip() happens.
+// Thread: owner only (each thread has its own).
 #pragma once
 
 #include <chrono>
@@ -153,7 +155,7 @@ class MoveStore {
 //
 // Every call that writes checks the driver of the move, as MoveStore's do, except steps that cannot be in a
 // transaction: creating and dropping slots, refreshing the list of tables, ending workers, and creating history tables.
-// For those of an earlier driver there is MoveStore::end_others().
+// MoveStore::end_others() ends such steps of an earlier driver.
 class ShardCopy {
  public:
   virtual ~ShardCopy() = default;
@@ -167,8 +169,8 @@ class ShardCopy {
   virtual Result<bool> publishes_all(const ShardMove& move) = 0;
   virtual Status unpublish(const ShardMove& move) = 0;          // drops the publication
   virtual Result<std::string> slot(const ShardMove& move) = 0;  // name of the slot
-  // Ends the sessions that use the move's slots, and drops these: its own, and those of table copies that match the
-  // LIKE pattern `of_copies`, from stop_workers(). Error conflict: one is still in use.
+  // Ends the sessions that use the move's slots, and drops these slots: the slot of the move, and the slots of table
+  // copies that match the LIKE pattern `of_copies`, from stop_workers(). Error conflict: a slot is still in use.
   virtual Status drop_slots(const ShardMove& move, const std::string& of_copies) = 0;
   // Whether all these slots are there.
   virtual Result<bool> has_slots(const std::vector<std::string>& names) = 0;

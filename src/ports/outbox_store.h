@@ -1,12 +1,14 @@
-// The outbox (ADR 0022): jobs that SQL callers created in a database where their shards do not live. OutboxStore is the
-// side that entries leave, IntakeStore the side where they become jobs; multidb/outbox_relay uses both. OutboxLookup is
-// for requests about a job or key (multidb/outbox_waiter). Implemented by src/postgres/pg_outbox and, but for the
-// lookup, by FakeOutbox (tests/support).
+// The outbox (ADR 0022): where jobs wait that SQL callers created in a database in which their shards do not live. A
+// waiting job is an entry. To relay an entry is to bring it to the database of its shard, where it becomes a job.
+//  - OutboxStore: the database that entries leave. IntakeStore: the database in which they become jobs. The relay of
+//    each node (multidb/outbox_relay.h) uses both.
+//  - OutboxLookup: for requests about a job or key whose entry may still wait (multidb/outbox_waiter.h).
+// Implemented by src/postgres/pg_outbox and, except OutboxLookup, by FakeOutbox (tests/support).
 //
-// A relay (one per node process) claims an entry before it relays it: a claimed entry can no longer be cancelled in its
-// outbox. take_over() inserts the job and a record of that in one transaction, so any node may repeat it; then the
-// entry is deleted. No node relays an entry that it read longer ago than kHandOver, and the record is kept for longer
-// than that.
+// A relay claims an entry before it relays it; a claimed entry can no longer be cancelled in its outbox. take_over()
+// inserts the job and a record of the entry in one transaction, so any node may repeat it. Then the entry is deleted.
+// No node relays an entry that it read longer ago than kHandOver, and the record is kept for longer than that, so no
+// entry becomes two jobs.
 #pragma once
 
 #include <chrono>
@@ -26,7 +28,7 @@ struct OutboxEntry {
   JobId job_id = 0;
   TypeId type_id = 0;
   int max_attempts = 0;
-  bool is_cancelled = false;  // was cancelled before it was claimed: it becomes a cancelled job
+  bool is_cancelled = false;  // cancelled before a relay claimed it: it becomes a cancelled job
   WallTime action_time{}, gmt_create{};
   std::optional<WallTime> late_from;  // Job::late_from: the entry got a deadline in the past
   std::string biz_id;
@@ -40,7 +42,7 @@ struct TakenOver {
   JobId job_id = 0;
   TypeId type_id = 0;
   std::optional<WallTime> fire_at;  // of the new job, if it is pending
-  std::optional<JobId> existing;    // the job that had its idempotency key
+  std::optional<JobId> existing;    // the job that had the entry's idempotency key already; no new job was made
   std::string error;                // why the entry was refused; empty: it was not
 };
 
@@ -57,25 +59,26 @@ class OutboxStore {
   virtual ~OutboxStore() = default;
 
   virtual Result<bool> is_empty() = 0;  // no entry waits
-  // Claims up to `limit` entries for `relay` (the caller's number) and returns them in any order: of the shards `mine`,
-  // and of the shards `others` those older than 10 s. The soonest due are chosen first, but entries that were claimed
-  // before last. Leaves out entries that another relay has claimed within 10 s, or `relay` itself within a second, and
-  // locked ones.
+  // Claims up to `limit` entries for `relay` (the random number of the calling relay); returns them in any order.
+  //  - Takes entries of the shards `mine`, and of the shards `others` entries older than 10 s.
+  //  - Leaves out entries that another relay has claimed within 10 s or this relay within 1 s, and locked ones.
+  //  - Takes the soonest due first, entries that were never claimed before the others.
   virtual Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others,
                                                  std::int64_t relay, int limit) = 0;
-  // Deletes the entries that became jobs; the others no longer wait, and stay with the reason. Safe to repeat.
+  // Writes what became of entries: deletes entries that became jobs. An entry that became none is kept with the reason,
+  // and waits no longer. Safe to repeat.
   virtual Status settle(std::span<const TakenOver> entries) = 0;
-  // Which of these jobs have no entry in the outbox any more.
+  // Returns the jobs of `jobs` that have no entry in this outbox any more.
   virtual Result<std::vector<JobId>> gone(std::span<const JobId> jobs) = 0;
   // Deletes entries whose idempotency key had a job already, a week after settle() recorded that.
   virtual Status forget_existing() = 0;
   virtual Result<OutboxSize> size() = 0;
 };
 
-// What a request is about: one job, or all jobs of a key.
+// Which entries a request asks about: the entry of one job, or all entries of a business key.
 struct EntryQuery {
-  JobId job_id = 0;    // 0: those of the key
-  std::string biz_id;  // empty: by id
+  JobId job_id = 0;    // 0: asks by biz_id
+  std::string biz_id;  // empty: asks by job_id
 };
 
 // Thread: owner only.
@@ -83,7 +86,7 @@ class OutboxLookup {
  public:
   virtual ~OutboxLookup() = default;
 
-  // Whether an entry waits in this outbox, for each query, in order. Sees what was committed before the call.
+  // For each query, in order: whether an entry waits in this outbox. Sees all that was committed before the call.
   virtual Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) = 0;
   // Notifies the relays of all nodes that entries wait.
   virtual Status announce() = 0;
@@ -93,19 +96,21 @@ class OutboxLookup {
 // Thread: owner only.
 class IntakeStore {
  public:
-  // For this long after it was read an entry may be taken over.
+  // How long after it was read in the outbox an entry may be taken over.
   static constexpr Duration kHandOver = std::chrono::seconds(60);
   virtual ~IntakeStore() = default;
 
-  // Creates the jobs in one transaction; a reply per entry, in order. `source`: the database of the outbox.
+  // Creates the jobs in one transaction; one reply per entry, in order. `source`: the database of the outbox.
   // `valid_until`: by this database's clock, at most kHandOver after the entries were read. Error conflict: another
-  // transaction holds a key, a type is not mirrored here yet, or valid_until has passed; moved: a shard lives
-  // elsewhere. May be repeated after every Error.
+  // transaction holds a key, a type is not mirrored here yet, or valid_until has passed. Error moved: a shard does not
+  // live here. May be repeated after every Error.
   virtual Result<std::vector<TakenOver>> take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) = 0;
 
-  // Up to `limit` jobs of these shards that were relayed from `source` a minute ago or earlier (a week, if the key had
-  // a job already) and whose entries may still exist. Also deletes records whose entries were gone ten minutes ago.
+  // Returns up to `limit` records: the jobs of these shards that were relayed from `source` and whose entries are not
+  // known to be deleted. A new job is returned from a minute after it was relayed. An entry whose key another job had
+  // is returned after a week, once that job has left history, too. Also deletes records whose entries were gone ten
+  // minutes ago.
   virtual Result<std::vector<JobId>> remembered(DatabaseId source, std::span<const Shard> shards, int limit) = 0;
   // Records that the entries of these jobs are gone.
   virtual Status note_gone(std::span<const JobId> jobs) = 0;

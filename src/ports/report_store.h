@@ -13,8 +13,8 @@
 
 namespace tocsin {
 
-// Selects jobs, all conditions together. Newest first (by job_id, descending); `below` continues after the last id
-// seen.
+// Selects the jobs that meet all conditions given. Newest first (by job_id, descending). `below`: only jobs with
+// smaller ids, so the last id of a page continues the list.
 struct JobFilter {
   std::optional<std::string> biz_id;
   std::optional<TypeId> type_id;
@@ -40,10 +40,11 @@ struct DatabaseInfo {
   WallTime now{};  // the database's clock
 };
 
-// The reports of docs/reports.md. Most are views of the schema tocsin: report_hour to report_delay, horizon, backlog
-// and audit. Without a view: dead_now (jobs that are dead now, by type and reason; of the 10,000 created last), recent
-// (about the last quarter of an hour, by type), recent_of_all (the same in one row) and next (how many jobs are due
-// from `from` to `to`, both required, in one row).
+// The reports of docs/reports.md. Most are views of the schema tocsin, named report_hour to report_delay, horizon,
+// backlog and audit. These have no view:
+//  - dead_now: the jobs that are dead now among the 10,000 that were created last, by type and reason
+//  - recent: about the last quarter of an hour, by type; recent_of_all: for all types in one row
+//  - next: in one row, how many jobs are due from `from` to `to`, both required
 enum class Report {
   hour,
   day,
@@ -65,12 +66,12 @@ enum class Report {
 struct ReportQuery {
   Report report = Report::hour;
   std::optional<std::string> biz_type;
-  std::optional<WallTime> from, to;  // rows of [from, to); dead_now, recent and recent_of_all ignore it
+  std::optional<WallTime> from, to;  // rows of [from, to); dead_now, recent and recent_of_all ignore these
   std::string tz;                    // Report::day only: the time zone of its days; empty: UTC
   std::string width;                 // Report::horizon only: minute, hour or day; empty: slots of every width
   bool is_only_database = false;     // Report::day with tz only: no rows of other databases will be merged with these,
                                      // so they have percentiles instead of histograms
-  // The keys of the last row seen, as texts, in the order of the report; empty: from the beginning.
+  // The key columns of the last row seen, as texts, in the report's order; empty: from the beginning.
   std::vector<std::string> after;
   int limit = 100;
 };
@@ -79,20 +80,21 @@ struct ReportQuery {
 class ReportStore {
  public:
   virtual ~ReportStore() = default;
-  // The job, live or finished, with type_id and without biz_type; nullopt: there is none. So are the jobs of list().
+  // The job, live or finished; nullopt: there is none. Here and in list() jobs have type_id and no biz_type.
   virtual Result<std::optional<Job>> find(JobId job) = 0;
   virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
   virtual Result<std::vector<TypeCount>> counts() = 0;    // live and finished jobs, exact: every write keeps count
   virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose fire_at has passed, counted up to at_most
-  // For each of `shards`, in order: how many pending jobs are due before now + `within`, those that are overdue
-  // included or not, counted up to at_most.
+  // For each of `shards`, in order: how many pending jobs are due before now + `within`, counted up to at_most.
+  // `is_overdue_counted`: whether jobs that are due already count.
   virtual Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,
                                                      bool is_overdue_counted) = 0;
   virtual Result<DatabaseInfo> info() = 0;
-  // At most `limit` rows as JSON objects, whose members are the columns of the view. In place of percentiles a row has
-  // the histogram `buckets` (core/report_histogram.h), so that rows of several databases can be merged. Newest first,
-  // then by the other keys; the horizon earliest first. slo, delay, backlog, dead_now, recent and next ignore `limit`
-  // and `after`: they come whole, in any order. Error invalid, field "tz": unknown time zone.
+  // At most `limit` rows as JSON objects, whose members are the columns of the view. Instead of percentiles a row has
+  // the histogram `buckets` (core/report_histogram.h), so that rows of several databases can be merged. The newest row
+  // comes first (of the horizon report: the earliest), then by the other keys. slo, delay, backlog, dead_now, recent
+  // and next ignore `limit` and `after`, and return all rows, in any order. Error invalid, field "tz": unknown time
+  // zone.
   virtual Result<std::vector<std::string>> report(const ReportQuery& query) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What the Error of a store call for several rows says of its reason: whether one row may be it. Callers that write
+// Says of the Error of a store call that writes several rows whether one row may be the reason. Callers that write
 // batches ask: the finisher, the claimers, the lease reaper, OutcomeRouter. Thread: any.
 #pragma once
 
@@ -6,18 +6,18 @@
 
 namespace tocsin {
 
-// Error::field of unavailable: the server answered a write that it cannot carry it out, perhaps because of one row,
-// such as a damaged page of an index, a trigger that fails, or a missing right on the table of a day. The row may be
-// written when that is mended, so its outcome is kept.
+// Error::field of unavailable: the server answered that it cannot carry out a write now. One row may be the reason,
+// such as a damaged page of an index, a trigger that fails, or a missing right on the table of a day. The row can be
+// written once that is mended, so the caller keeps its outcome.
 inline constexpr const char* kRefused = "row";
 
-// Whether the database has answered that it refuses rows or met locks.
+// Whether the database has answered: it refuses a row, or met a lock. False: it did not answer, or is down.
 inline bool is_row_error(const Error& error) {
   return error.code == ErrorCode::invalid || error.code == ErrorCode::conflict || error.field == kRefused;
 }
 
-// Whether one row may be the reason, so that a call for fewer rows may succeed at once. The lock of a table is none: a
-// call for any row waits for it. (Locked rows are skipped.)
+// Whether one row may be the reason, so that a call with fewer rows may succeed at once. A lock on the whole table is
+// no such reason: a call for any row waits for it. (Locked rows are skipped.)
 inline bool is_refused_row(const Error& error) { return is_row_error(error) && error.field != kLocked; }
 
 }  // namespace tocsin
