@@ -10,11 +10,11 @@ DueBatch JobAdmission::next_batch(std::size_t most, const AdmissionTime& time, C
   Round round{locked, time, batch};
   sort_types(round);
   // The second condition ends it if the database's clock was set back.
-  const bool is_light_time = time.now < light_until_ && light_until_ - time.now <= kLightMemory;
+  const bool is_light_time = time.now < light_until_ && light_until_ - time.now <= kLightOnlyTime;
   if (role == ClaimerRole::priority || (role == ClaimerRole::secondary && is_light_time)) {
     if (role == ClaimerRole::priority) most = std::min(most, hot_above_);
     const bool found = serve(round, light, most);
-    batch.is_left_to_others = !found && role == ClaimerRole::secondary && round.has_hot;
+    batch.is_limited_to_light = !found && role == ClaimerRole::secondary && round.has_hot;
     return batch;
   }
   // In turns: fresh jobs must not wait behind a long backlog, nor the backlog for ever behind fresh jobs.
@@ -94,7 +94,7 @@ bool JobAdmission::serve(Round& round, LoadClass load, std::size_t most) {
     if (round.lines[load][form].size() == 0) continue;
     if (load == backlog ? !take_backlog(round, form, most) : !take_jobs(round, load, form, most)) continue;
     forms_turn_[load] = form;
-    if (load == light && round.has_hot) light_until_ = round.time.now + kLightMemory;
+    if (load == light && round.has_hot) light_until_ = round.time.now + kLightOnlyTime;
     return true;
   }
   return false;

@@ -41,8 +41,8 @@ struct DueBatch {
   std::size_t limit = 0;  // backlog: how many rows to claim
   bool is_instant = false;
   bool is_pull = false;
-  bool is_paced = false;           // a type in the batch has a rate
-  bool is_left_to_others = false;  // the batch is empty because a secondary claimer may serve only light types now
+  bool is_paced = false;             // a type in the batch has a rate
+  bool is_limited_to_light = false;  // the batch is empty because a secondary claimer may serve only light types now
   // Pull types: the consumers. Each one gets the next `n` jobs of `jobs`, or the next `n` rows won of the backlog.
   std::vector<PollShare> polls;
   // Jobs that left the queue and are not claimed: their type is unknown or paused, they are too late, or they were
@@ -145,8 +145,8 @@ class JobAdmission {
   // The most rows of one lane's backlog per claim. Larger pieces save only a tenth of the time, and make the lanes of a
   // type unequally late.
   static constexpr std::size_t kBacklogPiece = 256;
-  static constexpr Duration kLightMemory = std::chrono::milliseconds(50);  // how long light types keep the secondary
-  static constexpr Duration kLookAgain = std::chrono::milliseconds(50);    // another engine may have freed a slot
+  static constexpr Duration kLightOnlyTime = std::chrono::milliseconds(50);  // how long light types keep the secondary
+  static constexpr Duration kLookAgain = std::chrono::milliseconds(50);      // another engine may have freed a slot
 
   DueQueue& due_;
   PollQueue& polls_;

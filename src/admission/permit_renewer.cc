@@ -93,8 +93,8 @@ Status PermitRenewer::leave(MonoTime now) {
 }
 
 MonoTime PermitRenewer::take_over(MonoTime now) {
-  Takeover takeover = orphaned_.back();
-  orphaned_.pop_back();
+  Takeover takeover = takeovers_.back();
+  takeovers_.pop_back();
   takeover.wanted = static_cast<int>(flow_.leases().foreign_leases(takeover.type));
   const auto n = store_.take_over(config_.node, number_, takeover.type, takeover.wanted);
   if (!n) {
@@ -117,7 +117,7 @@ void PermitRenewer::settle_doubt(TypeId type, int granted) {
 }
 
 MonoTime PermitRenewer::step(MonoTime now) {
-  if (!orphaned_.empty()) return take_over(now);
+  if (!takeovers_.empty()) return take_over(now);
   PermitBeat beat{config_.node, 0, config_.ttl, requests(now)};
   if (beat.requests.empty()) return kWhenWoken;
   beat.number = ++number_;
@@ -132,7 +132,7 @@ MonoTime PermitRenewer::step(MonoTime now) {
   for (std::size_t i = 0; i < beat.requests.size(); ++i)
     is_unsettled = apply(beat.requests[i], reply->items[i], *reply) || is_unsettled;
   was_repeated_ = is_unsettled && !was_repeated_;
-  if (was_repeated_ || !orphaned_.empty()) return now;
+  if (was_repeated_ || !takeovers_.empty()) return now;
   return reply->answered +
          (got_fewer_than_needed_ ? std::min(config_.short_interval, config_.interval()) : config_.interval());
 }
@@ -158,7 +158,7 @@ bool PermitRenewer::apply(const PermitRequest& request, const PermitReply::Item&
   if (request.limit == Limit::running) {
     settle_doubt(request.type_id, granted);
     if (has_orphans && flow_.leases().foreign_leases(request.type_id) > 0)
-      orphaned_.push_back({request.type_id, granted});
+      takeovers_.push_back({request.type_id, granted});
   }
   nodes_ = std::max<std::size_t>(1, needs.size());
   const auto turn = static_cast<std::uint64_t>(reply.db_now.time_since_epoch() / kTurn);

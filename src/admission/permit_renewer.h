@@ -91,7 +91,7 @@ class PermitRenewer final : public Stage {
   Waker* self_ = nullptr;
   Latest<TypeCatalog> catalog_{std::make_shared<const TypeCatalog>()};
   std::map<Key, int> targets_;           // this node's fair share of each limit, in permits, by the last reply
-  std::vector<Takeover> orphaned_;       // takeovers that the next steps ask for
+  std::vector<Takeover> takeovers_;      // takeovers that the next steps ask for
   std::map<TypeId, Takeover> in_doubt_;  // takeovers whose answer was lost; the next renewal tells the result
   std::size_t nodes_ = 1;                // number of nodes that share a limit, by the last reply
   std::int64_t number_ = 0;              // of the last request (PermitBeat::number)

@@ -61,7 +61,7 @@ std::string_view HttpConnection::received() const {
 void HttpConnection::enter(Phase phase, std::chrono::milliseconds time_allowed) {
   phase_ = phase;
   deadline_ = std::chrono::steady_clock::now() + time_allowed;
-  if (const auto loop = loop_.lock()) loop->sweep_at(deadline_);
+  if (const auto loop = loop_.lock()) loop->check_deadlines_at(deadline_);
 }
 
 void HttpConnection::next_request() {

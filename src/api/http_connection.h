@@ -45,12 +45,12 @@ struct HttpLoop : std::enable_shared_from_this<HttpLoop> {
 
   // Has the deadlines of all connections checked, at most 250 ms after `deadline`. One timer serves the whole thread:
   // few deadlines are ever reached, and a timer per connection would be set again for every request.
-  void sweep_at(SteadyTime deadline);
+  void check_deadlines_at(SteadyTime deadline);
   void add(const std::shared_ptr<HttpConnection>& connection);
   void forget(HttpConnection* connection);
   void drain();  // for stop(): idle connections close now, others after their answer
   void close_all();
-  bool close_idlest();  // closes the connection that has been idle longest; false: no connection is idle
+  bool close_longest_idle();  // closes the connection that has been idle longest; false: no connection is idle
   std::vector<std::shared_ptr<HttpConnection>> all() const;  // a copy: closing changes the original
 
   boost::asio::io_context loop{1};

@@ -33,7 +33,7 @@ void HttpLoop::add(const std::shared_ptr<HttpConnection>& connection) {
   connections.emplace(connection.get(), connection);
 }
 
-void HttpLoop::sweep_at(SteadyTime deadline) {
+void HttpLoop::check_deadlines_at(SteadyTime deadline) {
   const SteadyTime at = deadline + sweep_interval(shared->limits);  // those of a moment together
   if (at >= next_sweep) return;
   next_sweep = at;
@@ -45,7 +45,7 @@ void HttpLoop::sweep_at(SteadyTime deadline) {
     for (const auto& connection : all()) connection->check_deadline(now);
     SteadyTime first = SteadyTime::max();
     for (const auto& [raw, connection] : connections) first = std::min(first, raw->deadline());
-    if (!connections.empty()) sweep_at(std::max(first, now));
+    if (!connections.empty()) check_deadlines_at(std::max(first, now));
   });
 }
 
@@ -65,7 +65,7 @@ void HttpLoop::close_all() {
   for (const auto& connection : all()) connection->close();
 }
 
-bool HttpLoop::close_idlest() {
+bool HttpLoop::close_longest_idle() {
   std::shared_ptr<HttpConnection> idlest;
   for (const auto& [raw, connection] : connections) {
     if (raw->idle_until() && (!idlest || *raw->idle_until() < *idlest->idle_until())) idlest = connection;
@@ -126,7 +126,7 @@ void HttpServer::Impl::add_connection(HttpLoop* loop, tcp::socket socket) {
   }
   asio::dispatch(loop->loop, [this, loop, count, s = std::move(socket)]() mutable {
     const auto connection = std::make_shared<HttpConnection>(loop->shared_from_this(), std::move(s));
-    const bool is_over = count > config.limits.connections && !loop->close_idlest();
+    const bool is_over = count > config.limits.connections && !loop->close_longest_idle();
     loop->add(connection);
     if (is_over)
       connection->refuse({503, "Too many connections.", "", 1});

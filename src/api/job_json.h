@@ -1,5 +1,6 @@
 // The only translation between a Job and its JSON, and the limits of what a create may ask for. Used by the REST
-// routes, by take_messages() (entry.h), and by the webhook and broker handlers, which send job_text(). Thread: any.
+// routes, by create_jobs_from_messages() (entry_messages.h), and by the webhook and broker handlers, which send
+// job_text(). Thread: any.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // EntryMessage: a message from an entry topic, as the reader of its broker (EntrySource) received it. It becomes a job
-// (api/entry.h).
+// (api/entry_messages.h).
 #pragma once
 
 #include <optional>

@@ -87,7 +87,7 @@ Status EntryConsumer::consume(EntrySource& source) {
 
 std::optional<std::vector<EntryAnswer>> EntryConsumer::take(const std::vector<EntryMessage>& messages) {
   for (int failures = 0;; ++failures) {
-    auto answers = take_messages(context_, messages);
+    auto answers = create_jobs_from_messages(context_, messages);
     if (answers) {
       if (failures > 0) set_trouble("");
       return *std::move(answers);

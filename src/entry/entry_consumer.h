@@ -12,7 +12,7 @@
 #include <atomic>
 #include <string>
 
-#include "api/entry.h"
+#include "api/entry_messages.h"
 #include "base/latest.h"
 #include "base/mutex.h"
 #include "base/worker_thread.h"

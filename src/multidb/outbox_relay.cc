@@ -350,7 +350,7 @@ void OutboxRelay::stop() {
   for (const auto& [database_id, intake] : intakes_) intake->stop();
 }
 
-void OutboxRelay::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
+void OutboxRelay::set_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   auto shards = std::make_shared<ShardsAt>();
   for (Shard shard = 0; shard < static_cast<Shard>(map.owners.size()); ++shard) {
     Shards& there = (*shards)[map.database_of(shard)];

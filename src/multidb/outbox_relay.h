@@ -54,7 +54,7 @@ struct RelayHooks {
   std::function<void()> moved;  // called when a shard does not live where the map says: read the map again
 };
 
-// Thread: owner only, except take_shards() and wake() (any).
+// Thread: owner only, except set_shards() and wake() (any).
 class OutboxRelay {
  public:
   OutboxRelay(std::vector<RelayDatabase> databases, const Clock& clock, Metrics& metrics, RelayHooks hooks);
@@ -65,7 +65,7 @@ class OutboxRelay {
   // inserting threads are finished. Another node relays entries that were left. May be repeated.
   void stop();
   // Sets this node's shards (sorted), and the map that says where shards live. Until the first call nothing is relayed.
-  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  void set_shards(const std::vector<Shard>& mine, const ShardMap& map);
   // The outbox of this database may have new entries.
   void wake(DatabaseId source);
 

@@ -76,20 +76,21 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                [&metrics](Duration time) { metrics.waited(time); }),
       lock_waiters_(config_.database_id, named(config_.session, "api"), config_.shards, kLockWaiters, kLockQueue, clock,
                     [&metrics](Duration time) { metrics.waited_behind_locks(time); }),
-      held_keys_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
-                 [](PgClientStore& client_store, std::vector<CreateItem> items, bool is_last) {
-                   auto held = write_creates(client_store, std::move(items));
-                   if (!is_last) return held;
-                   for (const CreateItem& item : held)
-                     item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
-                   return std::vector<CreateItem>{};
-                 }),
+      locked_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
+                      [](PgClientStore& client_store, std::vector<CreateItem> items, bool is_last) {
+                        auto held = write_creates(client_store, std::move(items));
+                        if (!is_last) return held;
+                        for (const CreateItem& item : held)
+                          item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
+                        return std::vector<CreateItem>{};
+                      }),
       // With several databases a job that looks locked may be moving. So it is tried once here, and NodeBackend asks
       // where the job lives before it tries again.
       locked_jobs_(named(config_.session, "api"), config_.shards, clock, kQueue,
                    config_.is_only_database ? kLockPatience : Duration(0),
                    [](PgClientStore& client_store, std::vector<ChangeItem> items, bool is_last) {
-                     return write_changes(client_store, std::move(items), is_last ? Try::last : Try::second);
+                     return write_changes(client_store, std::move(items),
+                                          is_last ? LockedRowAttempt::last : LockedRowAttempt::second);
                    }),
       locked_leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
                      [node = config_.engine.engine.node, may_have_moved = !config_.is_only_database](
@@ -103,14 +104,16 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                [](PgClientStore& client_store, std::vector<CreateItem> items) {
                  write_creates(client_store, std::move(items));
                }),
-      keyed_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
-                     [this](PgClientStore& client_store, std::vector<CreateItem> items) {
-                       for (const CreateItem& item : held_keys_.push(write_creates(client_store, std::move(items))))
-                         item.done(too_many_requests());
-                     }),
+      keyed_creates_(
+          named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
+          [this](PgClientStore& client_store, std::vector<CreateItem> items) {
+            for (const CreateItem& item : locked_creates_.push(write_creates(client_store, std::move(items))))
+              item.done(too_many_requests());
+          }),
       changes_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
                [this](PgClientStore& client_store, std::vector<ChangeItem> items) {
-                 const Try which = config_.is_only_database ? Try::first : Try::first_and_last;
+                 const LockedRowAttempt which =
+                     config_.is_only_database ? LockedRowAttempt::first : LockedRowAttempt::first_and_last;
                  for (ChangeItem& item : locked_jobs_.push(write_changes(client_store, std::move(items), which)))
                    refuse(item, too_many_requests());
                }),
@@ -152,7 +155,7 @@ void Database::stop() {
   keyed_creates_.stop();
   changes_.stop();
   leases_.stop();
-  held_keys_.stop();
+  locked_creates_.stop();
   locked_jobs_.stop();
   locked_leases_.stop();
   pool_.stop();

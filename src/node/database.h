@@ -170,7 +170,7 @@ class Database {
   RequestPool pool_, readers_, lock_waiters_;
   std::optional<OutboxWaiter> outbox_waiter_;  // with several databases
   // The coalescers below push to these three, so these are declared before them and destroyed after them.
-  LockedRowRetries<CreateItem> held_keys_;
+  LockedRowRetries<CreateItem> locked_creates_;
   LockedRowRetries<ChangeItem> locked_jobs_;
   LockedRowRetries<LeaseItem> locked_leases_;
   Coalescer<CreateItem> creates_, keyed_creates_;

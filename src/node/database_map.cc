@@ -10,7 +10,7 @@ DatabaseMap::DatabaseMap(const Databases& databases, std::map<DatabaseId, std::s
   for (const auto& database : databases_) by_id_.at(static_cast<std::size_t>(database->database_id())) = database.get();
 }
 
-void DatabaseMap::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
+void DatabaseMap::set_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   by_shard_.set(std::make_shared<const ByShard>(map.database_ids));
   for (const auto& database : databases_) {
     std::vector<Shard> there;
@@ -30,7 +30,7 @@ std::vector<DatabaseId> DatabaseMap::ids() const {
   return ids;
 }
 
-DatabaseId DatabaseMap::of(Shard shard) const {
+DatabaseId DatabaseMap::database_of(Shard shard) const {
   const auto by_shard = by_shard_.get();
   const auto i = static_cast<std::size_t>(shard);
   return i < by_shard->size() ? (*by_shard)[i] : 0;

@@ -27,7 +27,7 @@ class DatabaseMap {
 
   // Sets the shards of every Database; called when the shard map has changed. `mine`: the shards that this node scans
   // from now on. `map`: the database of each shard.
-  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  void set_shards(const std::vector<Shard>& mine, const ShardMap& map);
 
   const Databases& all() const { return databases_; }
   Database& control() const { return *databases_.front(); }
@@ -38,7 +38,7 @@ class DatabaseMap {
   std::vector<DatabaseId> ids() const;  // of this node's databases, the control database (0) first
   // The database in which this shard's jobs are, as far as this node knows. This node may have been started without it:
   // then at() returns nullptr.
-  DatabaseId of(Shard shard) const;
+  DatabaseId database_of(Shard shard) const;
   // Databases that have shards in the map, but that this node was not started with; each with its number of shards.
   std::map<DatabaseId, int> unknown() const;
   std::string name(DatabaseId database_id) const;   // as registered; "number 7" if unknown

@@ -88,7 +88,7 @@ bool NodeBackend::create_until(MonoTime until, NewJob job, std::function<void(Re
       caller(std::move(reply));
     };
   }
-  const DatabaseId database_id = map_.of(shard_of(job.biz_id, shards_));
+  const DatabaseId database_id = map_.database_of(shard_of(job.biz_id, shards_));
   if (const auto why = map_.unavailable_reason(database_id)) return done(*why), true;
   Database& database = *map_.at(database_id);
   if (database.has_type(job.type_id)) return database.create(std::move(job), std::move(done));
@@ -117,9 +117,9 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
       caller(std::move(reply));
     };
   }
-  const DatabaseId database_id = map_.of(shard);
+  const DatabaseId database_id = map_.database_of(shard);
   if (const auto why = map_.unavailable_reason(database_id)) return done(*why), true;
-  return map_.at(database_id)->change({Asked<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
+  return map_.at(database_id)->change({PendingRequest<Request, Reply>{std::move(request), std::move(done)}}, is_retry);
 }
 
 void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
@@ -127,7 +127,7 @@ void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<
   // A request for a database that does not answer need not wait for entries that cannot be relayed to it.
   std::erase_if(queries, [this](const EntryQuery& query) {
     const Shard shard = query.job_id != 0 ? shard_of(query.job_id) : shard_of(query.biz_id, shards_);
-    return !map_.is_answering(map_.of(shard));
+    return !map_.is_answering(map_.database_of(shard));
   });
   if (queries.empty()) return proceed(Unasked{});
   std::vector<Database*> asked;
@@ -185,7 +185,7 @@ bool NodeBackend::change(PendingChange wanted, std::function<void(Result<ChangeR
 
 bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done) {
   const auto send = [this, job](std::function<void(Result<ChangeReply>)> reply) {
-    const DatabaseId database_id = map_.of(shard_of(job));
+    const DatabaseId database_id = map_.database_of(shard_of(job));
     if (const auto why = map_.unavailable_reason(database_id)) return reply(*why), true;
     return map_.at(database_id)->change({RetryAsked{job, std::move(reply)}}, false);
   };
@@ -194,9 +194,9 @@ bool NodeBackend::retry(JobId job, std::function<void(Result<ChangeReply>)> done
 
 template <class Request, class Reply>
 bool NodeBackend::post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done) {
-  const DatabaseId database_id = map_.of(shard);
+  const DatabaseId database_id = map_.database_of(shard);
   if (const auto why = map_.unavailable_reason(database_id)) return done(*why), true;
-  return map_.at(database_id)->read(Asked<Request, Reply>{std::move(request), std::move(done)});
+  return map_.at(database_id)->read(PendingRequest<Request, Reply>{std::move(request), std::move(done)});
 }
 
 bool NodeBackend::get(JobId job, std::function<void(Result<std::optional<Job>>)> done) {
@@ -223,7 +223,7 @@ void NodeBackend::note_extended(TypeId type, std::span<const Lease> leases, Dura
 }
 
 void NodeBackend::hint(JobId job, TypeId type, WallTime fire_at) {
-  if (Database* database = map_.at(map_.of(shard_of(job)))) database->hint({job, type, fire_at});
+  if (Database* database = map_.at(map_.database_of(shard_of(job)))) database->hint({job, type, fire_at});
 }
 
 Waiting NodeBackend::waiting(TypeId type) const {
@@ -258,7 +258,7 @@ std::string NodeBackend::hold_reason(const Job& job) const {
   if (known->is_pull() && parts_.polls.demand(job.type_id) == 0)
     return "no consumer asks this node for jobs of its type";
   const bool is_any = job.job_id == 0;
-  const Database* database = is_any ? map_.all().front().get() : map_.at(map_.of(shard_of(job.job_id)));
+  const Database* database = is_any ? map_.all().front().get() : map_.at(map_.database_of(shard_of(job.job_id)));
   if (!database) return "this node was not started with its database";
   const EngineShared& shared = database->shared();
   // The engine's copy of the type, which has the pool of its handler.

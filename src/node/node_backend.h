@@ -109,7 +109,7 @@ class NodeBackend final : public Backend {
   std::vector<MoveInfo> moves() const override { return parts_.status.moves(); }
   std::string shard_owner(Shard shard) const override { return parts_.status.shard_owner(shard); }
   std::vector<DatabaseId> database_ids() const override { return map_.ids(); }
-  DatabaseId database_of(Shard shard) const override { return map_.of(shard); }
+  DatabaseId database_of(Shard shard) const override { return map_.database_of(shard); }
   std::string database_name(DatabaseId database_id) const override { return map_.name(database_id); }
   std::string database_title(DatabaseId database_id) const override { return map_.title(database_id); }
   std::optional<Error> unavailable_reason(DatabaseId database_id) const override {

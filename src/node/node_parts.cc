@@ -146,8 +146,8 @@ void Node::Impl::make_membership() {
                         [&at_control](bool is_sole_member) { at_control.set_sole_member(is_sole_member); },
                         [this](const std::vector<Shard>& mine, const ShardMap& map) {
                           spdlog::info("scans {} shards", mine.size());
-                          map_->take_shards(mine, map);
-                          if (relay_) relay_->take_shards(mine, map);
+                          map_->set_shards(mine, map);
+                          if (relay_) relay_->set_shards(mine, map);
                         },
                         [this](const char* stage, Duration took) { metrics_.stepped(stage, took); }});
 }

@@ -16,14 +16,14 @@ class AnswerLimit {
   // REQUIRES: `store` outlives it.
   explicit AnswerLimit(JobStore& store) : store_(store) {}
 
-  // Runs `call`, which makes one call of the store, and returns its result. `patience`: the limit after a success or
+  // Runs `work`, which makes one call of the store, and returns its result. `patience`: the limit after a success or
   // after a row error (the database answered that it refuses a row, or met a lock). Each further failure in a row
   // doubles the limit, up to 1024 times `patience`. A new connection takes extra time.
-  template <class Call>
-  auto ask(Duration patience, Call&& call) {
+  template <class Work>
+  auto call(Duration patience, Work&& work) {
     constexpr int kMostDoublings = 10;
     store_.answer_within(patience * (1 << std::min(unanswered_, kMostDoublings)));
-    auto reply = call();
+    auto reply = work();
     unanswered_ = reply || is_row_error(reply.error()) ? 0 : unanswered_ + 1;
     return reply;
   }

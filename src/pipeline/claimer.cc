@@ -54,7 +54,7 @@ MonoTime Claimer::step(MonoTime now) {
     if (batch.has_more_to_drop) return now;
     // Only the primary claimer serves every type at any time, so only it knows that nothing is due.
     if (role_ == ClaimerRole::primary) shared_.polls->answer_non_blocking(shared_.poll_engine, now);
-    if (batch.is_left_to_others)
+    if (batch.is_limited_to_light)
       return now + kSecondaryLooksAgain;  // no wake-up comes when hot types may be served again
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
   }
@@ -181,13 +181,13 @@ bool Claimer::must_be_durable(const DueBatch& batch, const TypeCatalog& catalog)
 MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
   const ClaimTicket ticket{random_.int64(), shared_.config.node, must_be_durable(batch, *catalog)};
-  Sent sent{std::move(batch), ticket, now, is_slow_, catalog, {}, {}};
+  ClaimCall sent{std::move(batch), ticket, now, is_slow_, catalog, {}, {}};
   if (const auto& backlog = sent.batch.backlog) sent.slots[backlog->lane.type_id] = sent.batch.limit;
   for (const Candidate& job : sent.batch.jobs) ++sent.slots[job.type_id];
   return send(now, std::move(sent));
 }
 
-MonoTime Claimer::send(MonoTime now, Sent sent) {
+MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
   Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
   const auto ttr_of = [&](TypeId type) {
     const BizType* known = sent.catalog->find(type);
@@ -239,13 +239,13 @@ MonoTime Claimer::resolve(MonoTime now) {
     shared_.events.failed(name(), won.error());
     return now + shared_.config.retry_pause;
   }
-  Sent sent = *std::exchange(unresolved_, std::nullopt);
+  ClaimCall sent = *std::exchange(unresolved_, std::nullopt);
   claimed_at_ = sent.at;
   accept(std::move(sent), now, std::move(*won));
   return now;
 }
 
-void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
+void Claimer::accept(ClaimCall sent, MonoTime asked, std::vector<ClaimedJob> won) {
   auto& unused = sent.slots;
   for (ClaimedJob& claimed : won) {
     const TypeId type = claimed.job.type_id;
@@ -281,7 +281,7 @@ void Claimer::accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won) {
   for (const auto& [type, n] : unused) shared_.release_unused(type, n, pace);
 }
 
-bool Claimer::gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
+bool Claimer::gather(ClaimCall& sent, MonoTime asked, std::vector<ClaimedJob>& won) {
   const std::size_t n = won.size();
   std::ranges::move(won, std::back_inserter(sent.gathered));
   if (!sent.batch.backlog || sent.batch.polls.empty() || n >= sent.batch.limit || asked - sent.at > kGatherTime ||

@@ -44,7 +44,7 @@ class Claimer final : public Stage {
 
  private:
   // A claim that was sent, that is in doubt, or that is prepared for the next lane.
-  struct Sent {
+  struct ClaimCall {
     DueBatch batch;
     ClaimTicket ticket;
     MonoTime at{};                               // when the first claim was sent; leases are counted from it
@@ -85,14 +85,14 @@ class Claimer final : public Stage {
   MonoTime claim(MonoTime now, DueBatch batch);
   // Whether the claim waits for the disk (ClaimTicket::is_durable).
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
-  MonoTime send(MonoTime now, Sent sent);
+  MonoTime send(MonoTime now, ClaimCall sent);
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
   // Processes the answer of a claim. `asked`: when the answered statement was sent, the claim or resolve()'s question.
-  void accept(Sent sent, MonoTime asked, std::vector<ClaimedJob> won);
+  void accept(ClaimCall sent, MonoTime asked, std::vector<ClaimedJob> won);
   // Moves `won` to sent.gathered. If the consumers want more jobs, prepares the claim of another backlog lane and
   // returns true. False: the consumers have all jobs that they asked for, no other lane can be claimed for them now, or
   // they have waited for 50 ms.
-  bool gather(Sent& sent, MonoTime asked, std::vector<ClaimedJob>& won);
+  bool gather(ClaimCall& sent, MonoTime asked, std::vector<ClaimedJob>& won);
   // Gives jobs won to the consumers of the batch. Releases jobs that no consumer takes or whose lease may be over.
   void deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won);
   // Answers one poll; its consumer holds the leases from now on.
@@ -112,7 +112,7 @@ class Claimer final : public Stage {
   void end_backlog(const Backlog& backlog);
   template <class Call>
   auto ask(Call&& call) {
-    return answers_.ask(shared_.claim_patience(), std::forward<Call>(call));
+    return answers_.call(shared_.claim_patience(), std::forward<Call>(call));
   }
 
   EngineShared& shared_;
@@ -120,8 +120,8 @@ class Claimer final : public Stage {
   AnswerLimit answers_;
   Random random_;
   const ClaimerRole role_;
-  std::optional<Sent> unresolved_;  // in doubt
-  std::optional<Sent> gathering_;   // prepared by gather(), sent by the next step
+  std::optional<ClaimCall> unresolved_;  // in doubt
+  std::optional<ClaimCall> gathering_;   // prepared by gather(), sent by the next step
   Parts parts_;
   std::optional<Won> won_;                 // the next step gives them out
   std::optional<MonoTime> claimed_at_;     // when the previous claim was sent; empty: it failed, or is_slow_ has it

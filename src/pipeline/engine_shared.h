@@ -15,13 +15,13 @@
 #include "admission/poll_queue.h"
 #include "base/bounded_queue.h"
 #include "base/latest.h"
-#include "pipeline/answer_watch.h"
 #include "pipeline/db_clock.h"
 #include "pipeline/engine_config.h"
 #include "pipeline/gained_shards.h"
 #include "pipeline/known_jobs.h"
 #include "pipeline/membership_state.h"
 #include "pipeline/scan_progress.h"
+#include "pipeline/unanswered_since.h"
 #include "ports/event.h"
 #include "tocsin/handler.h"
 
@@ -41,7 +41,7 @@ struct ReturnedRow {
 };
 
 // One attempt that has ended, or that will not start.
-struct FinishedRun {
+struct FinishedAttempt {
   std::shared_ptr<const ClaimedJob> claimed;
   Outcome outcome;
   bool is_released = false;  // never started: the attempt does not count
@@ -88,8 +88,8 @@ struct EngineShared {
   MembershipState membership;
   DbClock db_clock;
   ScanProgress scans;
-  AnswerWatch answers;  // since when the finisher waits for an answer
-  KnownJobs known;      // the unclaimed jobs in memory
+  UnansweredSince answers;  // since when the finisher waits for an answer
+  KnownJobs known;          // the unclaimed jobs in memory
   const std::shared_ptr<FlowControl> flow;
   ConcurrencyLimiter limiter;
   const std::shared_ptr<PollQueue> polls;  // waiting consumers of the node -> claimers
@@ -102,7 +102,7 @@ struct EngineShared {
   BoundedQueue<JobId> expired;             // scanner -> lease reaper
   BoundedQueue<LateLane> too_late;         // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;        // claimers -> runner
-  BoundedQueue<FinishedRun> outcomes;      // runner, handlers -> finisher
+  BoundedQueue<FinishedAttempt> outcomes;  // runner, handlers -> finisher
   std::function<void()> on_refusal;        // called at KnownJobs::Hint::first_full; requests a scan
 
   bool hint(const Candidate& job);  // as Engine::hint
@@ -111,7 +111,7 @@ struct EngineShared {
     flow->return_all(type, n);
     limiter.release(type, n);  // wakes the claimers
   }
-  // As release(), for one job whose slot in the start pool was returned already (FinishedRun::is_slot_free).
+  // As release(), for one job whose slot in the start pool was returned already (FinishedAttempt::is_slot_free).
   void release_ended(TypeId type) {
     flow->return_permit(type);
     limiter.release(type, 1);

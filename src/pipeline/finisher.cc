@@ -61,13 +61,14 @@ MonoTime Finisher::step(MonoTime now) {
 
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
   shared_.answers.note_request(now);
-  auto replies = answers_.ask(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
+  auto replies =
+      answers_.call(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
   if (!answers_.is_unanswered()) shared_.answers.note_answer();
   return replies;
 }
 
 void Finisher::take_outcomes(MonoTime now) {
-  for (const FinishedRun& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
+  for (const FinishedAttempt& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
     const ClaimedJob& claimed = *run.claimed;
     const bool is_unstarted = run.is_released || run.outcome.kind == Outcome::Kind::not_started;
     if (!is_unstarted) shared_.note_started(claimed);
@@ -123,7 +124,7 @@ MonoTime Finisher::write_set_aside(MonoTime now) {
   return now;
 }
 
-FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
+FinishRequest Finisher::request_for(MonoTime now, const FinishedAttempt& run) {
   const ClaimedJob& claimed = *run.claimed;
   FinishRequest request{
       claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0),
@@ -152,7 +153,7 @@ FinishRequest Finisher::request_for(MonoTime now, const FinishedRun& run) {
   return request;
 }
 
-void Finisher::report_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind) {
+void Finisher::report_end(MonoTime now, const FinishedAttempt& run, FinishRequest::Kind kind) {
   if (run.started == MonoTime{} || kind == FinishRequest::Kind::release_claim) return;
   using Ending = EventSink::Ending;
   const Ending ending = kind == FinishRequest::Kind::done   ? Ending::done
@@ -164,7 +165,7 @@ void Finisher::report_end(MonoTime now, const FinishedRun& run, FinishRequest::K
 // A job that did not start keeps its time, and so its place before younger ones and its lateness. Scans may have passed
 // that time, so this node hints the job to itself. A job that other nodes scan is due now, where sweeps find it: those
 // of shards that are not this node's, and those of pull types, whose lanes every node with consumers reads.
-Duration Finisher::release_delay(MonoTime now, const FinishedRun& run) const {
+Duration Finisher::release_delay(MonoTime now, const FinishedAttempt& run) const {
   if (run.outcome.retry_after && *run.outcome.retry_after > Duration(0)) return *run.outcome.retry_after;
   const ClaimedJob& claimed = *run.claimed;
   const auto db_now = shared_.db_clock.at_least(now);

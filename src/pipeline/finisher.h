@@ -54,11 +54,11 @@ class Finisher final : public Stage {
   // to step again, as write_set_aside() does.
   MonoTime handle_failure(MonoTime now, std::size_t n, const Error& error);
   MonoTime write_set_aside(MonoTime now);  // the first of set_aside_
-  FinishRequest request_for(MonoTime now, const FinishedRun& run);
+  FinishRequest request_for(MonoTime now, const FinishedAttempt& run);
   // Reports to the event sink how an attempt ended and how long it took.
-  void report_end(MonoTime now, const FinishedRun& run, FinishRequest::Kind kind);
+  void report_end(MonoTime now, const FinishedAttempt& run, FinishRequest::Kind kind);
   // The delay of a request that releases a claim. Negative: the job is due at its earlier time again.
-  Duration release_delay(MonoTime now, const FinishedRun& run) const;
+  Duration release_delay(MonoTime now, const FinishedAttempt& run) const;
   // Ends a request: returns slots and permits, counts it, and adds a job that is due again soon to retries_.
   void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
   // Hints the jobs in retries_ to this node's engine, or to the owner of their shard, so that they wait for no scan.

@@ -12,7 +12,7 @@
 // A sweep is a read from the floor. It finds rows that were committed later still, because no row due before the floor
 // can be committed any more (XminWatermark). A row that returns with an earlier fire_at moves `low` and floor back. An
 // audit is a read from the beginning of time. It counts the rows before the floor; there should be none. A cursor owns
-// a LaneLife (when the lane is read next) and an ExhaustedSearch.
+// a LaneReadState (when the lane is read next) and an ExhaustedSearch.
 //
 // Invariants: floor <= low. Reads no clock. Thread: owner only (the scanner's).
 #pragma once
@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "pipeline/exhausted_search.h"
-#include "pipeline/lane_life.h"
+#include "pipeline/lane_read_state.h"
 
 namespace tocsin {
 
@@ -31,10 +31,11 @@ class LaneCursor {
 
   // A search found a row of the lane at `now` (database clock); nothing has been read yet. `is_paused`: the type is
   // paused, so this cursor reads only exhausted rows (rows whose last attempt runs). It ends when the type resumes.
-  explicit LaneCursor(WallTime now, bool is_paused = false) : life_(now), window_at_(now), is_paused_(is_paused) {}
+  explicit LaneCursor(WallTime now, bool is_paused = false)
+      : read_state_(now), window_at_(now), is_paused_(is_paused) {}
   bool is_paused() const { return is_paused_; }
-  LaneLife& life() { return life_; }
-  const LaneLife& life() const { return life_; }
+  LaneReadState& read_state() { return read_state_; }
+  const LaneReadState& read_state() const { return read_state_; }
   ExhaustedSearch& exhausted() { return exhausted_; }
 
   // The window position, in the rows due within the lookahead: fire_at and job_id of the last row read.
@@ -71,7 +72,7 @@ class LaneCursor {
   void note_overdue_page(bool is_full) { is_overdue_page_full_ = is_full; }
 
  private:
-  LaneLife life_;
+  LaneReadState read_state_;
   ExhaustedSearch exhausted_;
   WallTime window_at_;
   JobId window_id_ = 0;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kNoHandlerPause = std::chrono::seconds(5);
 
-void put(EngineShared& shared, FinishedRun run) {
+void put(EngineShared& shared, FinishedAttempt run) {
   const bool is_pushed = shared.outcomes.try_push(std::move(run));
   TOCSIN_ASSERT(is_pushed);  // the limiter counts them, and it is no larger than the queue
 }

@@ -105,7 +105,7 @@ MonoTime Scanner::step(MonoTime now) {
 void Scanner::read_ended_backlogs(MonoTime now) {
   for (const Lane& lane : shared_.ended_backlogs.pop_some(shared_.ended_backlogs.capacity())) {
     const auto cursor = lanes_.find(lane);
-    if (cursor != lanes_.end() && cursor->second.life().read_at_once(now, shared_.config.scan_interval / 4))
+    if (cursor != lanes_.end() && cursor->second.read_state().read_at_once(now, shared_.config.scan_interval / 4))
       has_more_ = true;
   }
 }
@@ -221,7 +221,7 @@ void Scanner::take(const ScanReply& reply) {
 void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows,
                         WallTime db_now) {
   LaneCursor& cursor = *read.cursor;
-  cursor.life().note_read(planned_at_, rows);
+  cursor.read_state().note_read(planned_at_, rows);
   // A slow reply shows an earlier moment: rows that became due since then were not read.
   const WallTime read_until = std::min(planned_at_, db_now) - shared_.config.late_commit_margin;
   if (read.kind == ReadKind::window) return take_window(cursor, range, rows);
@@ -231,7 +231,7 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
     return cursor.exhausted().note_page(read_until, rows, rows.size() >= static_cast<std::size_t>(range.limit));
   }
   // The clock is read a moment before the transaction gets its number.
-  const WallTime xmin = tenure_.is_settled(range.lane.shard) ? watermark_.reached() : WallTime::min();
+  const WallTime xmin = tenure_.has_handover_ended(range.lane.shard) ? watermark_.reached() : WallTime::min();
   const WallTime no_commits_before = xmin == WallTime::min() ? xmin : xmin - shared_.config.late_commit_margin;
   const auto audited = cursor.read_overdue(range.after, range.before, rows, read_until, no_commits_before);
   // If another server has answered, or the clock was set, no floor holds. Nor does the floor of a pull type's lane in a

@@ -15,7 +15,8 @@ void Scanner::plan(MonoTime now, WallTime db_now, bool is_continuation) {
   for (auto& [lane, cursor] : lanes_) {
     const BizType* type = catalog->find(lane.type_id);
     if (!type || type->is_paused(db_now) != cursor.is_paused()) continue;
-    const bool has_turn = cursor.life().is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
+    const bool has_turn =
+        cursor.read_state().is_read_at_once() || (!is_continuation && is_turn_of(lane.shard, *shards));
     if (!cursor.is_paused())
       plan_lane(*type, lane, cursor, has_turn);
     else if (has_turn)
@@ -56,7 +57,7 @@ void Scanner::begin_turn(MonoTime now, WallTime db_now) {
       overflow_.forget(lane);
       return true;
     }
-    return cursor.life().may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
+    return cursor.read_state().may_be_forgotten(db_now, watermark_.reached()) && !overflow_.contains(lane) &&
            !shared_.due.has_backlog(lane) && !shared_.due.has_backlog(lane, Pace::catch_up);
   });
   if (schedule_.is_cycle_begin()) begin_sweeps_and_audits();
@@ -99,7 +100,7 @@ void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& curso
   const WallTime horizon = lookahead_.window_end(planned_at_);
   const bool reads_window =
       has_capacity && !is_backlog && cursor.window_at() < horizon && (has_turn || cursor.is_page_full());
-  if (has_turn) cursor.life().begin_turn(/*reads_all=*/reads_window);
+  if (has_turn) cursor.read_state().begin_turn(/*reads_all=*/reads_window);
   if (reads_window)
     ask({lane, cursor.window_at(), cursor.window_id(), horizon, static_cast<int>(shared_.config.window_page)}, cursor,
         ReadKind::window);
@@ -129,8 +130,8 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cu
 
 // Nothing of the lane may start, but jobs that ran when the pause began may have run out of attempts since.
 void Scanner::plan_paused(const Lane& lane, LaneCursor& cursor) {
-  cursor.life().begin_turn(/*reads_all=*/cursor.exhausted().is_wanted() &&
-                           cursor.exhausted().from() == WallTime::min());
+  cursor.read_state().begin_turn(/*reads_all=*/cursor.exhausted().is_wanted() &&
+                                 cursor.exhausted().from() == WallTime::min());
   plan_exhausted(lane, cursor);
 }
 

@@ -36,7 +36,7 @@ class ShardTenure {
   void begin_anew(Shard shard, MonoTime now) { since_[shard] = now; }
   // Whether the previous owner has stopped writing there. Also true of a shard that this node does not own: only lanes
   // of pull types are read in such a shard, and a row of these that is released is due at the time of the release.
-  bool is_settled(Shard shard) const {
+  bool has_handover_ended(Shard shard) const {
     const auto since = since_.find(shard);
     return since == since_.end() || now_ - since->second >= handover_;
   }

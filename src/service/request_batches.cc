@@ -26,9 +26,9 @@ std::vector<Item> second_half(std::vector<Item>& items) {
   return rest;
 }
 
-ChangeBatch batch_of(const std::vector<ChangeItem>& items, Try which) {
+ChangeBatch batch_of(const std::vector<ChangeItem>& items, LockedRowAttempt which) {
   ChangeBatch batch;
-  batch.is_retry = which == Try::second || which == Try::last;
+  batch.is_retry = which == LockedRowAttempt::second || which == LockedRowAttempt::last;
   for (const ChangeItem& item : items) {
     if (const auto* cancel = std::get_if<CancelAsked>(&item.what)) batch.cancels.push_back(cancel->request);
     if (const auto* key = std::get_if<KeyCancelAsked>(&item.what)) batch.key_cancels.push_back(key->request);
@@ -44,8 +44,8 @@ bool is_locked(const KeyCancelReply& reply) { return !reply.locked.empty() && re
 
 // False: the row is locked, and the item may be tried again.
 template <class Request, class Reply>
-bool answered(const Asked<Request, Reply>& asked, Reply& reply, Try which) {
-  if (is_locked(reply) && (which == Try::first || which == Try::second)) return false;
+bool answered(const PendingRequest<Request, Reply>& asked, Reply& reply, LockedRowAttempt which) {
+  if (is_locked(reply) && (which == LockedRowAttempt::first || which == LockedRowAttempt::second)) return false;
   asked.done(std::move(reply));
   return true;
 }
@@ -55,7 +55,7 @@ constexpr std::size_t kMostLeases = 1'000;  // in one statement
 // True: the call is answered. False: leases of it are locked. Then `asked` keeps only these, and its `done` adds the
 // replies of the others to theirs. `may_have_moved`: see write_leases().
 template <class Request>
-bool answered(Asked<std::vector<Request>, std::vector<LeaseResult>>& asked, std::vector<LeaseResult> replies,
+bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& asked, std::vector<LeaseResult> replies,
               bool may_have_moved) {
   std::vector<Request> locked;
   std::vector<std::size_t> indices;
@@ -161,7 +161,8 @@ namespace {
 
 // Takes the retries of dead jobs out of the batch and writes them by a statement of their own, because their rows are
 // in history. Returns the items that may be tried again.
-std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<ChangeItem>& items, Try which) {
+std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<ChangeItem>& items,
+                                      LockedRowAttempt which) {
   const auto first = std::stable_partition(items.begin(), items.end(), [](const ChangeItem& item) {
     return !std::holds_alternative<RetryAsked>(item.what);
   });
@@ -183,7 +184,8 @@ std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<Cha
 
 }  // namespace
 
-std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, Try which) {
+std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items,
+                                      LockedRowAttempt which) {
   std::vector<ChangeItem> locked = write_retries(client_store, items, which);
   if (items.empty()) return locked;
   auto replies = client_store.change_together(batch_of(items, which));

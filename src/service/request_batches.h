@@ -16,18 +16,18 @@ namespace tocsin {
 
 // A request and its callback. `done` is called once, on the thread that has written the request; it must not throw.
 template <class Request, class Reply>
-struct Asked {
+struct PendingRequest {
   Request request;
   std::function<void(Result<Reply>)> done;
 };
 
-using CreateAsked = Asked<NewJob, CreateReply>;
-using CancelAsked = Asked<JobId, CancelReply>;
-using KeyCancelAsked = Asked<KeyCancel, KeyCancelReply>;
-using ChangeAsked = Asked<PendingChange, ChangeReply>;
-using RetryAsked = Asked<JobId, ChangeReply>;
-using GetAsked = Asked<JobId, std::optional<Job>>;
-using ListAsked = Asked<KeyQuery, KeyList>;
+using CreateAsked = PendingRequest<NewJob, CreateReply>;
+using CancelAsked = PendingRequest<JobId, CancelReply>;
+using KeyCancelAsked = PendingRequest<KeyCancel, KeyCancelReply>;
+using ChangeAsked = PendingRequest<PendingChange, ChangeReply>;
+using RetryAsked = PendingRequest<JobId, ChangeReply>;
+using GetAsked = PendingRequest<JobId, std::optional<Job>>;
+using ListAsked = PendingRequest<KeyQuery, KeyList>;
 
 struct CreateItem : CreateAsked {
   MonoTime until{};  // set and read by LockedRowRetries
@@ -36,8 +36,8 @@ struct ChangeItem {
   std::variant<CancelAsked, KeyCancelAsked, ChangeAsked, RetryAsked> what;
   MonoTime until{};
 };
-using OutcomesAsked = Asked<std::vector<FinishRequest>, std::vector<LeaseResult>>;
-using ExtensionsAsked = Asked<std::vector<Extension>, std::vector<LeaseResult>>;
+using OutcomesAsked = PendingRequest<std::vector<FinishRequest>, std::vector<LeaseResult>>;
+using ExtensionsAsked = PendingRequest<std::vector<Extension>, std::vector<LeaseResult>>;
 struct LeaseItem {
   std::variant<OutcomesAsked, ExtensionsAsked> what;
   MonoTime until{};
@@ -57,8 +57,8 @@ std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<Cre
 // - first: the first attempt of several. A locked row may delay the batch by some 50 ms. Returns locked items.
 // - second: every later attempt but the last. Waits for no lock. Returns locked items.
 // - first_and_last, last: as first and second, but a locked item is answered as `locked`; none is returned.
-enum class Try { first, first_and_last, second, last };
-std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, Try which);
+enum class LockedRowAttempt { first, first_and_last, second, last };
+std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, LockedRowAttempt which);
 // Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
 // locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
 // `may_have_moved`: the items were locked before, maybe because their shards were moving. Then a lease that is stale

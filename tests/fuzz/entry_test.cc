@@ -1,9 +1,8 @@
 // Messages of entry topics that are almost right: each becomes one job or is refused for a reason, and says the same
 // when it is given again.
-#include "api/entry.h"
-
 #include <gtest/gtest.h>
 
+#include "api/entry_messages.h"
 #include "api/job_json.h"
 #include "base/utf8.h"
 #include "fuzz/mutator.h"
@@ -73,7 +72,7 @@ void try_message(std::uint64_t seed) {
   const EntryMessage message = message_of(mutator, backend.time);
   const std::string what = "seed " + std::to_string(seed) + ": " + message.body.substr(0, 500);
   using Kind = EntryAnswer::Kind;
-  const auto first = take_messages(context, {&message, 1});
+  const auto first = create_jobs_from_messages(context, {&message, 1});
   ASSERT_TRUE(first.ok() && first->size() == 1) << what;
   const bool is_refused = first->front().kind == Kind::refused;
   ASSERT_EQ(backend.database.live().size(), is_refused ? 0U : 1U) << what;
@@ -82,7 +81,7 @@ void try_message(std::uint64_t seed) {
   } else {
     expect_storable(backend.database.list(JobFilter{}).front(), backend.time, what);
   }
-  const auto again = take_messages(context, {&message, 1});
+  const auto again = create_jobs_from_messages(context, {&message, 1});
   ASSERT_TRUE(again.ok() && again->size() == 1) << what;
   EXPECT_EQ(again->front().kind, is_refused ? Kind::refused : Kind::existing) << what << '\n' << again->front().why;
 }

@@ -135,7 +135,7 @@ class RelayLife {
       for (Shard shard = 0; shard < kRelayShards; ++shard)
         if (static_cast<std::size_t>(shard) % nodes_.size() == turn % nodes_.size() || chance(0.1))
           mine.push_back(shard);
-      node.relay->take_shards(mine, map_);
+      node.relay->set_shards(mine, map_);
       ++turn;
     }
   }

@@ -87,7 +87,7 @@ struct SimNode::Cluster {
              [this] { return owner.applied(); },
              [&node](bool is_sole_member) { node.parts_.front().engine->set_sole_member(is_sole_member); }}),
         owner(config, owner_store, view, node,
-              {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.take_shards(mine, map); },
+              {[&node](const std::vector<Shard>& mine, const ShardMap& map) { node.set_shards(mine, map); },
                [this] { heartbeat.note_applied(); }, [this] { heartbeat.request(); }}) {}
 
   const ClusterConfig config;
@@ -182,7 +182,7 @@ void SimNode::join() {
   cluster_->heartbeat.set_wakers(heartbeat, owner);
 }
 
-void SimNode::take_shards(const std::vector<Shard>& mine, const ShardMap& map) {
+void SimNode::set_shards(const std::vector<Shard>& mine, const ShardMap& map) {
   for (Part& part : parts_) {
     std::vector<Shard> here;
     for (const Shard shard : mine)

@@ -119,7 +119,7 @@ class SimNode final : public EventSink {
   };
 
   void start_engine(Part& part);
-  void take_shards(const std::vector<Shard>& mine, const ShardMap& map);
+  void set_shards(const std::vector<Shard>& mine, const ShardMap& map);
   Part& part_of(JobId job) { return parts_[static_cast<std::size_t>(world_.databases.of(job).id)]; }
   void begin(const ClaimedJob& job, Handler::Finish finish);
   void answer(Part& part, std::uint64_t run);

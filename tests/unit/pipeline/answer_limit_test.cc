@@ -11,7 +11,7 @@ class AnswerLimitTest : public ::testing::Test {
  protected:
   // The time limit that a call with this result had.
   Duration ask(const Result<int>& result) {
-    static_cast<void>(limit.ask(1s, [&] { return result; }));
+    static_cast<void>(limit.call(1s, [&] { return result; }));
     return store.time_limit;
   }
   ScriptedStore store;

@@ -45,7 +45,7 @@ class Pull : public StageFixture {
   // Attempts that go back without having counted.
   std::size_t released() {
     std::size_t n = 0;
-    for (const FinishedRun& run : shared().outcomes.pop_some(1000)) n += run.is_released;
+    for (const FinishedAttempt& run : shared().outcomes.pop_some(1000)) n += run.is_released;
     return n;
   }
 

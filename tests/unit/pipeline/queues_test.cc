@@ -231,7 +231,7 @@ TEST_F(DueQueueTest, TheSecondaryClaimerPrefersLightTypesWithDueJobs) {
   EXPECT_EQ(by_type(pop(90, ClaimerRole::priority)), (std::map<TypeId, std::size_t>{{2, 1}}));
   const DueBatch none = pop(90, ClaimerRole::secondary);
   EXPECT_TRUE(none.empty());
-  EXPECT_TRUE(none.is_left_to_others);
+  EXPECT_TRUE(none.is_limited_to_light);
   EXPECT_EQ(pop(90).jobs.size(), 90U);
   push(2, 1);
   EXPECT_EQ(by_type(pop(90, ClaimerRole::secondary)), (std::map<TypeId, std::size_t>{{2, 1}}));

@@ -24,7 +24,7 @@ class RunnerTest : public StageFixture {
     ASSERT_TRUE(shared().claimed.try_push(std::move(job)));
   }
   MonoTime step() { return runner_->step(now); }
-  std::vector<FinishedRun> outcomes() { return shared().outcomes.pop_some(1'000'000); }
+  std::vector<FinishedAttempt> outcomes() { return shared().outcomes.pop_some(1'000'000); }
 
   HeldHandler handler;
 
@@ -127,7 +127,7 @@ TEST_F(RunnerTest, ReleasesJobsOfTypesWithoutAHandlerHere) {
   step();
   const auto runs = outcomes();
   ASSERT_EQ(runs.size(), 2U);
-  for (const FinishedRun& run : runs) {
+  for (const FinishedAttempt& run : runs) {
     EXPECT_EQ(run.outcome.kind, Outcome::Kind::not_started);
     EXPECT_GT(run.outcome.retry_after.value_or(0s), 0s);
   }

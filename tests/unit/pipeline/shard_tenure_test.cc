@@ -17,12 +17,12 @@ TEST(ShardTenure, AShardSettlesOnceItHasBeenOwnedForTheWholeHandover) {
   ShardTenure tenure(10s);
   const auto owned = shards({1, 2});
   tenure.note(owned, MonoTime(5s));
-  EXPECT_FALSE(tenure.is_settled(1));
-  EXPECT_TRUE(tenure.is_settled(3)) << "of another node";
+  EXPECT_FALSE(tenure.has_handover_ended(1));
+  EXPECT_TRUE(tenure.has_handover_ended(3)) << "of another node";
   tenure.note(owned, MonoTime(14999ms));
-  EXPECT_FALSE(tenure.is_settled(1));
+  EXPECT_FALSE(tenure.has_handover_ended(1));
   tenure.note(owned, MonoTime(15s));
-  EXPECT_TRUE(tenure.is_settled(1));
+  EXPECT_TRUE(tenure.has_handover_ended(1));
 }
 
 TEST(ShardTenure, AShardThatComesBackIsNew) {
@@ -30,8 +30,8 @@ TEST(ShardTenure, AShardThatComesBackIsNew) {
   tenure.note(shards({1, 2}), MonoTime(0s));
   tenure.note(shards({2}), MonoTime(20s));
   tenure.note(shards({1, 2}), MonoTime(30s));
-  EXPECT_FALSE(tenure.is_settled(1));
-  EXPECT_TRUE(tenure.is_settled(2)) << "it was never given up";
+  EXPECT_FALSE(tenure.has_handover_ended(1));
+  EXPECT_TRUE(tenure.has_handover_ended(2)) << "it was never given up";
 }
 
 TEST(ShardTenure, AShardThatWasGainedAgainIsNewThoughTheListIsTheSame) {
@@ -40,8 +40,8 @@ TEST(ShardTenure, AShardThatWasGainedAgainIsNewThoughTheListIsTheSame) {
   tenure.note(owned, MonoTime(0s));
   tenure.begin_anew(1, MonoTime(20s));
   tenure.note(owned, MonoTime(20s));
-  EXPECT_FALSE(tenure.is_settled(1));
-  EXPECT_TRUE(tenure.is_settled(2));
+  EXPECT_FALSE(tenure.has_handover_ended(1));
+  EXPECT_TRUE(tenure.has_handover_ended(2));
 }
 
 TEST(GainedShards, AShardThatWasLostInBetweenIsGained) {

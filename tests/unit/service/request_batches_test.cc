@@ -75,7 +75,7 @@ TEST_F(RequestBatches, EachVerbOfABatchGetsItsOwnAnswer) {
   items.push_back(cancel(a, cancelled));
   items.push_back(cancel_key("b", by_key));
   items.push_back(cancel(a, repeated));
-  EXPECT_TRUE(write_changes(client_store, std::move(items), Try::first).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(items), LockedRowAttempt::first).empty());
   ASSERT_TRUE(cancelled && repeated && by_key && hastened);
   EXPECT_EQ(cancelled->kind, CancelReply::Kind::cancelled);
   EXPECT_EQ(repeated->kind, CancelReply::Kind::finished);
@@ -94,13 +94,13 @@ TEST_F(RequestBatches, LockedRowsAreReturnedUnansweredUntilTheLastTry) {
   items.push_back(cancel(b, free));
   items.push_back(cancel_key("a", held_key));
   items.push_back(run(a, held_change));
-  auto locked = write_changes(client_store, std::move(items), Try::first);
+  auto locked = write_changes(client_store, std::move(items), LockedRowAttempt::first);
   ASSERT_EQ(locked.size(), 3u);
   ASSERT_TRUE(free) << "what is free is answered at once";
   EXPECT_FALSE(held || held_key || held_change);
-  locked = write_changes(client_store, std::move(locked), Try::second);
+  locked = write_changes(client_store, std::move(locked), LockedRowAttempt::second);
   ASSERT_EQ(locked.size(), 3u);
-  EXPECT_TRUE(write_changes(client_store, std::move(locked), Try::last).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(locked), LockedRowAttempt::last).empty());
   ASSERT_TRUE(held && held_key && held_change);
   EXPECT_EQ(held->kind, CancelReply::Kind::locked);
   EXPECT_EQ(held_key->locked, std::vector<JobId>{a});
@@ -184,7 +184,7 @@ TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   items.push_back(cancel(b, cancelled));
   items.push_back(retry(a, second));
   items.push_back(retry(b, pending));
-  EXPECT_TRUE(write_changes(client_store, std::move(items), Try::first).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(items), LockedRowAttempt::first).empty());
   ASSERT_TRUE(first && second && pending && cancelled);
   EXPECT_EQ(first->kind, ChangeReply::Kind::changed);
   EXPECT_EQ(second->kind, ChangeReply::Kind::pending);
@@ -205,12 +205,12 @@ TEST_F(RequestBatches, ARetryOfALockedJobDelaysNoOtherAndIsReturned) {
   items.push_back(retry(a, held));
   items.push_back(retry(b, free));
   items.push_back(cancel(c, cancelled));
-  auto locked = write_changes(client_store, std::move(items), Try::first);
+  auto locked = write_changes(client_store, std::move(items), LockedRowAttempt::first);
   ASSERT_EQ(locked.size(), 1U);
   EXPECT_FALSE(held);
   ASSERT_TRUE(free && cancelled);
   EXPECT_EQ(free->kind, ChangeReply::Kind::changed);
-  EXPECT_TRUE(write_changes(client_store, std::move(locked), Try::last).empty());
+  EXPECT_TRUE(write_changes(client_store, std::move(locked), LockedRowAttempt::last).empty());
   ASSERT_TRUE(held);
   EXPECT_EQ(held->kind, ChangeReply::Kind::locked);
 }

@@ -1,4 +1,4 @@
-#include "pipeline/lane_life.h"
+#include "pipeline/lane_read_state.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ using namespace std::chrono_literals;
 
 constexpr WallTime kFoundAt{1'767'225'600s};
 
-TEST(LaneLife, EndsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {
-  LaneLife life(kFoundAt);
+TEST(LaneReadState, EndsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {
+  LaneReadState life(kFoundAt);
   EXPECT_FALSE(life.may_be_forgotten(kFoundAt + 1h, kFoundAt + 1h)) << "nothing was read yet";
   life.begin_turn(/*reads_all=*/true);
   life.note_read(kFoundAt, rows_due({kFoundAt + 3s}));
@@ -24,22 +24,22 @@ TEST(LaneLife, EndsWhenItsRowsAreGoneAndNoOlderSnapshotIsOpen) {
   EXPECT_TRUE(life.may_be_forgotten(kFoundAt + 5s, kFoundAt + Duration(1)));
 }
 
-TEST(LaneLife, LastsWhileAReadCoversOnlyPartOfTheLane) {
-  LaneLife life(kFoundAt);
+TEST(LaneReadState, LastsWhileAReadCoversOnlyPartOfTheLane) {
+  LaneReadState life(kFoundAt);
   life.begin_turn(/*reads_all=*/false);
   life.note_read(kFoundAt, {});
   EXPECT_FALSE(life.may_be_forgotten(kFoundAt + 1h, kFoundAt + 1h));
 }
 
-TEST(LaneLife, ANewLaneIsReadAtOnce) {
-  LaneLife life(kFoundAt);
+TEST(LaneReadState, ANewLaneIsReadAtOnce) {
+  LaneReadState life(kFoundAt);
   EXPECT_TRUE(life.is_read_at_once());
   life.begin_turn(/*reads_all=*/true);
   EXPECT_FALSE(life.is_read_at_once());
 }
 
-TEST(LaneLife, RequestsToReadAtOnceHaveAPause) {
-  LaneLife life(kFoundAt);
+TEST(LaneReadState, RequestsToReadAtOnceHaveAPause) {
+  LaneReadState life(kFoundAt);
   life.begin_turn(/*reads_all=*/true);
   EXPECT_TRUE(life.read_at_once(MonoTime(1s), 250ms));
   EXPECT_TRUE(life.is_read_at_once());

@@ -1,4 +1,4 @@
-#include "api/entry.h"
+#include "api/entry_messages.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class EntryTest : public testing::Test {
   EntryTest() { backend.add_type("order.unpaid"); }
 
   Result<std::vector<EntryAnswer>> take(const std::vector<EntryMessage>& messages) {
-    return take_messages(context, messages);
+    return create_jobs_from_messages(context, messages);
   }
   EntryAnswer take(const std::string& body, const std::string& id = "m-1", const std::string& key = "",
                    std::optional<WallTime> sent_at = {}) {

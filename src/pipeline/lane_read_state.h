@@ -1,4 +1,4 @@
-// LaneLife: when the scans read one lane (the jobs of one type in one shard) next, and when its cursor may be
+// LaneReadState: when the scans read one lane (the jobs of one type in one shard) next, and when its cursor may be
 // forgotten. A lane whose rows are gone needs no cursor: a search finds its next row. Owned by LaneCursor. Reads no
 // clock. Thread: owner only (the scanner's).
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace tocsin {
 
-class LaneLife {
+class LaneReadState {
  public:
   // A search found a row of the lane at `now` (database clock).
-  explicit LaneLife(WallTime now) : last_seen_at_(now) {}
+  explicit LaneReadState(WallTime now) : last_seen_at_(now) {}
 
   // Whether the next statement reads the lane, even if its shard has no turn then (ScanSchedule). True of a new lane.
   bool is_read_at_once() const { return is_read_at_once_; }

@@ -1,4 +1,4 @@
-#include "pipeline/answer_watch.h"
+#include "pipeline/unanswered_since.h"
 
 #include <gtest/gtest.h>
 
@@ -7,23 +7,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(AnswerWatch, WaitsOnlyAfterARequest) {
-  AnswerWatch watch;
+TEST(UnansweredSince, WaitsOnlyAfterARequest) {
+  UnansweredSince watch;
   EXPECT_FALSE(watch.has_waited(1s, MonoTime(1h)));
   watch.note_request(MonoTime(2s));
   EXPECT_FALSE(watch.has_waited(1s, MonoTime(3s)));
   EXPECT_TRUE(watch.has_waited(1s, MonoTime(3001ms)));
 }
 
-TEST(AnswerWatch, WaitsSinceTheFirstRequestThatWasNotAnswered) {
-  AnswerWatch watch;
+TEST(UnansweredSince, WaitsSinceTheFirstRequestThatWasNotAnswered) {
+  UnansweredSince watch;
   watch.note_request(MonoTime(2s));
   watch.note_request(MonoTime(4s));
   EXPECT_TRUE(watch.has_waited(2s, MonoTime(4500ms)));
 }
 
-TEST(AnswerWatch, AnAnswerEndsTheWait) {
-  AnswerWatch watch;
+TEST(UnansweredSince, AnAnswerEndsTheWait) {
+  UnansweredSince watch;
   watch.note_request(MonoTime(2s));
   watch.note_answer();
   EXPECT_FALSE(watch.has_waited(1s, MonoTime(1h)));

@@ -1,5 +1,6 @@
-// take_messages(): creates jobs from the messages of entry topics (topics of a broker whose messages become jobs), with
-// the limits of POST /v1/jobs. Called by the entry consumers (entry/entry_consumer.h), which receive the messages.
+// create_jobs_from_messages(): creates jobs from the messages of entry topics (topics of a broker whose messages become
+// jobs), with the limits of POST /v1/jobs. Called by the entry consumers (entry/entry_consumer.h), which receive the
+// messages.
 //
 // A message is a JSON object:
 // - "realTopicName": the type.
@@ -33,6 +34,6 @@ struct EntryAnswer {
 // Returns one answer per message, in order. Error: a database did not answer or could not be asked, or too many
 // requests wait. Some jobs may have been created; the caller repeats the call with the same messages. Thread: any but a
 // database thread of the backend, which would wait for itself.
-Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages);
+Result<std::vector<EntryAnswer>> create_jobs_from_messages(ApiContext& context, std::span<const EntryMessage> messages);
 
 }  // namespace tocsin

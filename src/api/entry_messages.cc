@@ -1,4 +1,4 @@
-#include "api/entry.h"
+#include "api/entry_messages.h"
 
 #include <future>
 #include <memory>
@@ -123,7 +123,8 @@ Result<EntryAnswer> answer_of(const ApiContext& context, const NewJob& job, cons
 
 }  // namespace
 
-Result<std::vector<EntryAnswer>> take_messages(ApiContext& context, std::span<const EntryMessage> messages) {
+Result<std::vector<EntryAnswer>> create_jobs_from_messages(ApiContext& context,
+                                                           std::span<const EntryMessage> messages) {
   struct Create {
     std::size_t index;  // among the messages
     NewJob job;

@@ -1,6 +1,6 @@
-// AnswerWatch: since when the database owes the finisher an answer. After a long wait outcomes pile up and the leases
-// of their jobs may end, so the claimers claim nothing (EngineShared::has_stuck_outcomes). Owned by EngineShared; the
-// finisher writes it, the claimers read it. Thread: any.
+// UnansweredSince: since when the database owes the finisher an answer. After a long wait outcomes pile up and the
+// leases of their jobs may end, so the claimers claim nothing (EngineShared::has_stuck_outcomes). Owned by
+// EngineShared; the finisher writes it, the claimers read it. Thread: any.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tocsin {
 
-class AnswerWatch {
+class UnansweredSince {
  public:
   // A request is sent at `now`. If earlier ones were not answered, the wait continues.
   void note_request(MonoTime now) {
