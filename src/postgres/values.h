@@ -1,4 +1,5 @@
-// Values of rows and parameters of statements: fields as values of C++, and jobs and leases as arrays of SQL.
+// Reads fields of rows as C++ values, and builds array parameters of jobs and leases. Used by the stores of
+// src/postgres. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ std::optional<T> optional_of(const pqxx::field& field) {
 
 // The first column of rows.
 template <class T>
+// The first column of all rows.
 std::vector<T> column_of(const pqxx::result& rows) {
   std::vector<T> values;
   for (const auto& row : rows) values.push_back(row[0].as<T>());
@@ -40,13 +42,14 @@ std::vector<T> column_of(const pqxx::result& rows) {
 
 // Of whole numbers.
 template <class Numbers>
+// The literal of an array of integers.
 std::string array_of(const Numbers& numbers) {
   PgArray array;
   for (const auto number : numbers) array.add(static_cast<std::int64_t>(number));
   return array.literal();
 }
 
-// Jobs by shard and id.
+// Jobs as two array parameters: shards and ids, in the same order.
 struct JobArrays {
   JobArrays() = default;
   explicit JobArrays(std::span<const JobId> ids) {
@@ -61,6 +64,7 @@ struct JobArrays {
   PgArray shards, jobs;
 };
 
+// Leases as three array parameters: shards, ids and tokens, in the same order.
 struct LeaseArrays : JobArrays {
   LeaseArrays() = default;
   explicit LeaseArrays(std::span<const Lease> leases) {
