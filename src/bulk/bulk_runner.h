@@ -6,7 +6,7 @@
 // The node that accepted a bulk runs it under a lease, which is kept in the control database and extended each second.
 // If that node dies, another one takes the bulk over when the lease has expired, after 20 s at the latest. A node that
 // has lost the lease stops at its next extension. A batch that both nodes run meanwhile does no harm: each batch locks
-// the stored progress, so one waits for the other and continues after it. Thread: owner only (that of BulkService).
+// the stored progress, so one waits for the other and continues after it. Thread: owner only (BulkService's).
 #pragma once
 
 #include <functional>

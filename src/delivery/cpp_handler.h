@@ -1,4 +1,6 @@
-// The handler kind `cpp`: jobs handled by C++ functions of the program that links libtocsin (Node::handle).
+// CppKind: the handler kind `cpp`: jobs handled by C++ functions of the program that links libtocsin. Node::handle
+// (tocsin/node.h) registers the functions in CppHandlers, and CppRunner runs them on worker threads. CppKind is owned
+// by HandlerRegistry.
 #pragma once
 
 #include <map>

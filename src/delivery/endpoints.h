@@ -91,7 +91,7 @@ class Endpoint final : public StartPool {
 // The endpoints that handlers use, by origin. Thread: any.
 class Endpoints {
  public:
-  // Arguments: those of Endpoint. REQUIRES: this object outlives every Endpoint that at() returns.
+  // Arguments: as for Endpoint. REQUIRES: this object outlives every Endpoint that at() returns.
   Endpoints(BreakerOptions options, std::size_t connections, const Clock& clock, Endpoint::OnChange on_change)
       : options_(options), connections_(connections), clock_(clock), on_change_(std::move(on_change)) {}
 

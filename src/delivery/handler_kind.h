@@ -19,7 +19,7 @@ namespace tocsin {
 
 // A metric of a kind, shown with the node's metrics.
 struct KindMetric {
-  std::string name;  // as Prometheus wants it; that of a counter ends in _total
+  std::string name;  // a Prometheus name; counters end in _total
   std::string help;
   bool is_counter = false;
   std::function<double()> read;  // valid while the kind lives. Thread: any

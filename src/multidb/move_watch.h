@@ -32,7 +32,7 @@ Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseI
 
 class MoveWatch final : public Stage {
  public:
-  // `databases`: those of this node, the control database first.
+  // `databases`: all of this node's, the control database first.
   MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events);
 
   const char* name() const override { return "moves"; }

@@ -14,7 +14,7 @@ Error about_address(const std::string& address, const Error& error) {
   return {error.code, "database " + address + ": " + error.message, error.field};
 }
 
-// A database that the operator named, and what is known of it so far.
+// A database that the operator named, and the facts known about it so far.
 struct Named {
   DatabaseUrl given;
   std::string address;

@@ -23,9 +23,8 @@ class JobConditions {
   void add(std::string_view condition, std::string_view literal = {});
   void add_text(std::string_view condition, const std::string& text) { add(condition, tx_.quote(text)); }
   void add_biz_id(const std::optional<std::string>& biz_id);
-  // What a JobFilter and a BulkFilter have in common: biz_id, type_id, from, to.
-  template <class Filter>
   // Adds the fields that a JobFilter and a BulkFilter both have: biz_id, type_id, from, to.
+  template <class Filter>
   void add_common(const Filter& filter) {
     add_biz_id(filter.biz_id);
     if (filter.type_id) add("j.type_id = ?", std::to_string(*filter.type_id));

@@ -1,5 +1,5 @@
 // Creates and upgrades the schema of a database, and refuses schemas that this binary does not know. `tocsin migrate`
-// calls migrate(); check_installation() is called when a node starts and by DatabaseCheck. Thread: that of the session.
+// calls migrate(); check_installation() is called when a node starts and by DatabaseCheck. Thread: the session's owner.
 #pragma once
 
 #include <functional>

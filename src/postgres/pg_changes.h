@@ -10,7 +10,7 @@
 //    for new deadlines. Rows that are still locked are skipped, and their requests are answered `locked`.
 //  - With ChangeBatch::is_retry sub-batches are written kind by kind at once.
 //
-// Thread: that of the session.
+// Thread: the session's owner.
 #pragma once
 
 #include <functional>
@@ -66,7 +66,7 @@ class PgChanges {
   KeyArrays arrays_of(const Indices& key_cancels) const;
   // Answers repeated cancels of one job: only the first answer may be `cancelled`, later ones are `finished`.
   void answer_repeated_cancels();
-  // A request may name an alias id: that of an outbox entry whose idempotency key already had a job. Repeats such
+  // A request may name an alias id (the id of an outbox entry whose idempotency key already had a job). Repeats such
   // requests with the id of that job.
   Status redo_for_existing_jobs();
 

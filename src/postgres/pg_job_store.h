@@ -2,7 +2,7 @@
 // jobs of one database. Implements JobStore, which says what each call does (ports/job_store.h). The scanner, each
 // claimer, the finisher and the lease reaper have one store each, with a session of its own. A call blocks until the
 // database answers or a time limit ends it. Errors: unavailable, in_doubt (a write without an answer may have
-// happened), conflict, moved, invalid. Thread: that of its stage.
+// happened), conflict, moved, invalid. Thread: owner only (its stage's).
 #pragma once
 
 #include "ports/job_store.h"

@@ -1,7 +1,7 @@
 // PgMaintenance: the statements of housekeeping in one database: history tables, counts for reports, retention,
 // deletion of old rows. Each call may be repeated, and several nodes may run it at the same time. Made by Housekeeping
 // (maintenance/housekeeping.h), which calls it in start() and later on a thread of its own. Errors: see Session
-// (postgres/session.h). Thread: that of the session.
+// (postgres/session.h). Thread: the session's (housekeeping's).
 #pragma once
 
 #include <array>

@@ -56,7 +56,7 @@ class PgMoveStore final : public MoveStore {
 };
 
 // Calls `work` in a transaction that first locks the row of the move in this database, and checks that `move.driver`
-// (the command that carries out the move) still drives it. `limit`: usual: that of the session; day: statements have no
+// (the command that carries out the move) still drives it. `limit`: usual: the session's; day: statements have no
 // time-out, and the call may take a day. Error superseded: another driver has the move; nothing is written.
 enum class TimeLimit { usual, day };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,

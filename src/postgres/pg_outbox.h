@@ -1,7 +1,7 @@
 // PgOutbox, PgIntake, PgOutboxLookup: the statements about the outbox. It holds jobs (entries) that SQL created in a
 // database where their shards do not live; a relay brings them to the shards' databases. OutboxRelay (multidb) uses
-// PgOutbox and PgIntake, OutboxWaiter uses PgOutboxLookup. ports/outbox_store.h says what each call does. Thread: that
-// of the session, which must outlive the store.
+// PgOutbox and PgIntake, OutboxWaiter uses PgOutboxLookup. ports/outbox_store.h says what each call does. The session
+// must outlive the store. Thread: the session's owner.
 #pragma once
 
 #include <span>

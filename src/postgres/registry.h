@@ -1,7 +1,7 @@
 // The registry of an installation's databases, stored in the control database (the first one). It recognises a database
 // by its identity (postgres/identity.h), not by its URL: none is mistaken for another or registered twice. Used by
 // `tocsin migrate`, when a node starts, and by DatabaseCheck. Errors: those of Session, besides those named here.
-// Thread: that of the session.
+// Thread: the session's owner.
 #pragma once
 
 #include <functional>
@@ -64,7 +64,7 @@ Result<ServerReport> server_report(const SessionConfig& config);
 // A database given to `tocsin migrate`; the first is the control database.
 struct GivenDatabase {
   Session& session;
-  std::string name;     // empty: that of the database
+  std::string name;     // empty: named as the database
   std::string address;  // as database_name()
 };
 // Registers new databases in the control database, joins them to the installation, and assigns shards to databases:

@@ -122,7 +122,7 @@ class Session {
   //   the URL is not a connection string                               invalid
   //   no connection can be made; another database answers              unavailable, the first with field kUnreachable
   //   connection lost or ended by the server, or no SQL error: read()  unavailable
-  //                                                           others   in_doubt
+  //                                                      other calls   in_doubt
   //   the server has become read-only, seen after read()               unavailable
   //   statement time-out                                               unavailable, field kTooSlow
   //   lock time-out (field kLocked), deadlock, unique key, Busy        conflict

@@ -44,11 +44,9 @@ class PgArray {
   std::string text_ = "{";
 };
 
-// Reads an array of integers, such as {1,2,3}. REQUIRES: it has no NULL and no number that T does not hold; the result
-// would end there, without an error.
-template <class T>
 // Reads an array of integers, such as {1,2,3}. REQUIRES: no element is NULL or too large for T; otherwise the result
 // ends before that element, without an error.
+template <class T>
 std::vector<T> numbers_from_array(std::string_view text) {
   std::vector<T> numbers;
   const char* const end = text.data() + text.size();

@@ -31,18 +31,16 @@ std::optional<T> optional_of(const pqxx::field& field) {
     return field.as<T>();
 }
 
-// The first column of rows.
-template <class T>
 // The first column of all rows.
+template <class T>
 std::vector<T> column_of(const pqxx::result& rows) {
   std::vector<T> values;
   for (const auto& row : rows) values.push_back(row[0].as<T>());
   return values;
 }
 
-// Of whole numbers.
-template <class Numbers>
 // The literal of an array of integers.
+template <class Numbers>
 std::string array_of(const Numbers& numbers) {
   PgArray array;
   for (const auto number : numbers) array.add(static_cast<std::int64_t>(number));

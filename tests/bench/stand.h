@@ -51,8 +51,8 @@ class Stand {
 // The lateness of all passes, sorted, in milliseconds.
 std::vector<double> pooled_lateness(const std::vector<Pass>& passes);
 
-// Adds the figures `prefix`.lateness_p99, `prefix`.create and so on, and their ratios to those of `base`, round by
-// round.
+// Adds the figures `prefix`.lateness_p99, `prefix`.create and so on, and their ratios to the figures of `base`, round
+// by round.
 void compare(Results& results, const std::string& prefix, const std::vector<Pass>& base,
              const std::vector<Pass>& passes);
 

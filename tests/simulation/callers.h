@@ -48,9 +48,8 @@ class Callers {
   void repair(int session);
   // A SQL transaction of several statements: it stays open for a while, and is committed or not.
   void run_business();
-  // Calls `work` with a session to that database; its answer is dropped when a standby has taken over meanwhile.
-  template <class Work>
   // Calls `work` with a session with this database. Error in_doubt: a crash or a failover happened meanwhile.
+  template <class Work>
   auto ask(DatabaseId database_id, int session, Work work);
   SimDatabase& database_of(const NewJob& job);
   NewJob any_job();

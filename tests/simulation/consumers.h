@@ -41,9 +41,8 @@ class Consumers {
   void work(int session, SimNode& node, const ClaimedJob& claimed);
   void extend(int session, SimNode& node, const ClaimedJob& claimed);
   void settle(int session, SimNode& node, const ClaimedJob& claimed, const Outcome& outcome);
-  // Calls `work` with a session to the job's database; its answer is dropped when a standby has taken over meanwhile.
-  template <class Work>
   // Calls `work` with a session with the job's database. Error in_doubt: a crash or a failover happened meanwhile.
+  template <class Work>
   auto call(int session, JobId job, Work work);
   SimNode* any_node();
   bool chance(double p) { return world_.random.unit() < p; }

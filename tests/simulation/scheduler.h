@@ -67,9 +67,8 @@ class Scheduler final : public Clock {
   };
 
   void resume(FiberId id);
-  // Jumps into a fiber by `jump` and comes back when it waits or ends.
-  template <class Jump>
   // Switches into a fiber by `jump`; returns when the fiber waits or ends.
+  template <class Jump>
   void enter(Fiber& fiber, Jump jump);
 
   Random random_;

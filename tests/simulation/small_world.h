@@ -20,8 +20,8 @@ struct SmallScope {
   int jobs = 2;                                              // all due at once
   int crashes = 1;                                           // of the database, or of a node, which starts again
   int cancels = 1, pairs = 0, reschedules = 1, retries = 1;  // pairs: two callers cancel one job at once
-  int lost_replies = 1, late_writes = 0, refusals = 0;
-  int standstills = 0;  // everything stands still for longer than a lease
+  int lost_replies = 1, late_writes = 0, refusals = 0;       // of writes; refusals: the store refuses an outcome
+  int standstills = 0;                                       // everything stands still for longer than a lease
   // True: ready stages step after every event, so their orders are not tried; time passes only by the events below.
   bool runs_by_itself = false;
   int callers = 0;              // each calls create_job in a transaction of its own, all with one key
@@ -73,7 +73,7 @@ class SmallWorld {
   void run_out();
   // All jobs have ended, and no handler or late write is under way.
   bool has_ended() const;
-  // Of everything that decides what can happen next, as far as it shows.
+  // Describes everything that decides what can happen next: the search continues only from states not seen before.
   std::string state() const;
   const std::string& broken() const { return ground_.broken; }
 
@@ -103,7 +103,7 @@ class SmallWorld {
   SmallGround ground_;
   std::vector<std::unique_ptr<SmallNode>> nodes_;
   std::vector<JobId> jobs_;
-  JobId pulse_ = 0;  // always moved away before it is due: scans read something of its lane
+  JobId pulse_ = 0;  // rescheduled before it is due, again and again: scans read something of its lane
   std::vector<std::unique_ptr<SmallSqlCaller>> callers_;
   std::vector<std::unique_ptr<FakeDatabase::Writer>> writers_;
 };

@@ -1,5 +1,5 @@
 // FakeMembers: the heartbeats of nodes and the shard map (which node owns a shard, which database holds it), in memory.
-// Part of FakeDatabase; the calls are those of MemberStore (ports/member_store.h).
+// Part of FakeDatabase; its methods are the calls of MemberStore (ports/member_store.h).
 #pragma once
 
 #include <algorithm>

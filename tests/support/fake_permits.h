@@ -1,5 +1,5 @@
 // FakePermits: which node holds how many permits (parts of a type's limits, lent to nodes), in memory. Part of
-// FakeDatabase; the calls are those of PermitStore (ports/permit_store.h).
+// FakeDatabase; its methods are the calls of PermitStore (ports/permit_store.h).
 #pragma once
 
 #include <functional>

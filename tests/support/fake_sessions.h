@@ -19,8 +19,7 @@ struct FakeCall {
 
 // Decides what happens to each call. A call takes these steps: before(); the database reads its clock; working(); the
 // whole effect in one instant; after(). before(), working() and after() may suspend the caller: the simulator switches
-// fibers there. A call that is between before() and after() when a standby takes over is lost. Thread: that of the
-// sessions.
+// fibers there. A call between before() and after() is lost if a standby takes over. Thread: the sessions'.
 class FaultPoint {
  public:
   enum class Effect {
