@@ -47,8 +47,9 @@ Status migrate_databases(const NodeConfig& config, bool may_miss, const OnStep& 
 
 // Opens all databases of `config`.
 //  - The control database must answer; otherwise Error unavailable.
-//  - Another database may be down. It is then assumed to be the registered database of its name or, without a name, of
-//    its address; or the only one left. DatabaseCheck checks that when it answers.
+//  - Another database may be down. With a name it is taken for the registered database of that name. Without one it is
+//    taken for the database registered under its address, else for the only one left. DatabaseCheck checks that when it
+//    answers.
 //  - Error invalid: the databases are not one installation, a database with shards is missing, or one has another
 //    schema version.
 Result<OpenDatabases> open_databases(const NodeConfig& config);

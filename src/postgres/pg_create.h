@@ -35,7 +35,8 @@ class PgCreate {
   // an earlier connection, or the job that had an idempotency key vanished during the attempt. False: another
   // transaction was in the way.
   bool has_bad_ids() const { return has_bad_ids_; }
-  // After in_doubt: these jobs exist if, and only if, the commit happened.
+  // After in_doubt: the jobs to look for. If all exist, the commit happened. In a batch without keys some may be
+  // missing after a commit, because their types took no jobs.
   std::vector<JobId> created_ids() const;
 
  private:

@@ -10,7 +10,7 @@ namespace tocsin::bench {
 
 // rebuilt: drops the indexes, fills the tables several times faster, and creates the indexes again. REQUIRES: no node
 // runs.
-enum class Indexes { kept, rebuilt };  // rebuilt: REQUIRES: no node is running
+enum class Indexes { kept, rebuilt };
 
 // Writes `n` pending jobs and their counts. `due`: SQL for the due time of job number i.
 void write_pending(const std::string& database, std::size_t n, const std::string& due, Indexes indexes, int types = 1);
