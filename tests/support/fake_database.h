@@ -103,8 +103,7 @@ class FakeDatabase {
     return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) || frozen.contains(shard_of(job)));
   }
 
-  // For moves of shards. Rows of a frozen shard act as locked rows. Copies are inserted and deleted as logical
-  // replication does it: on_change is not called.
+  // For moves of shards: rows of a frozen shard act as locked rows; copies change without a call of on_change.
   std::set<Shard> frozen;
   std::function<bool(Shard)> lives_here;  // false: creates of the shard are refused; null: all live here
   struct Copy {
@@ -157,10 +156,9 @@ class FakeDatabase {
     FakePermits permits;
   };
   Snapshot snapshot() const;
-  // The standby takes over: later commits are lost, no transaction is open, and no session is connected.
+  // The standby takes over: later commits and calls under way are lost, and no transaction is open.
   void restore(const Snapshot& standby);
-  // Grows at restore() and crash(): calls that began before have no effect.
-  std::uint64_t generation() const { return generation_; }
+  std::uint64_t generation() const { return generation_; }  // grows at restore() and crash()
   // Crash and recovery: loses claims since the last change that waited for the disk; returns their jobs.
   std::vector<JobId> crash(WallTime now);
   // ClientStore
