@@ -1,6 +1,6 @@
 // Reads the settings of AMQP 0-9-1 brokers such as RabbitMQ: of handlers, which publish jobs to an exchange, and of
-// entry topics, which are queues whose messages become jobs. Called through entry/broker_kinds when settings are
-// checked and when a handler or a consumer is made. Nothing connects here. Thread: any.
+// entry topics, which are queues whose messages become jobs. Called through entry/broker_kinds.h when settings are
+// checked, and when a handler or an entry consumer is made. Makes no connection. Thread: any.
 #pragma once
 
 #include "broker/broker_kind.h"

@@ -11,7 +11,7 @@
 namespace tocsin {
 
 struct AmqpRoute {
-  std::string exchange;  // "": the default one, which routes to the queue that the key names
+  std::string exchange;  // "": the default exchange, which routes to the queue named as the key
   std::string routing_key;
 };
 
@@ -22,7 +22,7 @@ class AmqpLink final : public Link {
 
   Status open(int wake, std::chrono::milliseconds timeout) override;
   std::string blocked_because() const override { return blocked_because_; }
-  // Waits while the socket takes no data; a peer that acknowledges none for 15 s, or interrupt(), ends that.
+  // Waits while the socket takes no data. The wait ends if the peer acknowledges no data for 15 s, or by interrupt().
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
   void interrupt() override { connection_.interrupt(); }
@@ -36,10 +36,11 @@ class AmqpLink final : public Link {
   };
 
   void cork(bool is_on);              // TCP_CORK: while it is on, messages gather in the kernel and leave together
-  void wait(Duration timeout) const;  // for the broker or wake_; 5 s at most, for heartbeats
+  void wait(Duration timeout) const;  // for the broker or wake_; at most 5 s, because heartbeats must be sent
   Status read(const amqp_frame_t& frame, std::vector<Verdict>& verdicts);
   void returned(const amqp_frame_t& frame);  // stores the refusal; the verdict comes with the ack that follows
-  // The verdict on `tag`; if `is_multiple`, on all up to it. `refusal`: empty after an ack.
+  // The verdict on the message with delivery tag `tag` or, if `is_multiple`, on all up to it. `refusal`: empty after an
+  // ack.
   void settle(std::uint64_t tag, bool is_multiple, const std::string& refusal, std::vector<Verdict>& verdicts);
 
   const AmqpServer server_;
@@ -49,7 +50,7 @@ class AmqpLink final : public Link {
   bool is_corked_ = false;
   std::deque<Sent> sent_;        // in the order of their delivery tags
   std::uint64_t first_tag_ = 1;  // of sent_.front()
-  std::string return_reason_;    // of the last basic.return; the next frame says of which message
+  std::string return_reason_;    // of the last basic.return; the next frame names the message
   std::string blocked_because_;  // from connection.blocked; empty: the broker takes messages
 };
 

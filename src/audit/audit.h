@@ -1,5 +1,5 @@
-// The audit log: which token changed what through the API. The router (api/router.h) makes an entry for each
-// successful call that is recorded; AuditLog (service/audit_log.h) gathers a node's entries and stores them.
+// The audit log: which API token changed what. The router (api/router.h) makes an entry for each successful call that
+// its route records; AuditLog (service/audit_log.h) gathers the entries of a node and stores them.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace tocsin {
 // The caller of a request.
 struct Caller {
   std::string name;     // of the token; empty: this node has no tokens
-  std::string role;     // "admin" for everyone where there are no tokens
-  std::string address;  // of the other end of the connection, without the port
+  std::string role;     // of the token; "admin" for every caller if the node has no tokens
+  std::string address;  // the remote address of the connection, without port
 };
 
-// How a route's successful calls are recorded. Calls without a token (the node has none) are never recorded.
+// How successful calls of a route are recorded. Calls without a token are never recorded.
 enum class Audit {
   none,  // not at all: it changes nothing
-  // Calls are added up to a row per caller, action and minute: programs make thousands a second. A call on one job by
-  // an admin gets a row of its own, and so does one that changed many jobs (it has a filter_json).
+  // One row per caller, action and minute, with the number of calls: programs make thousands a second. Two kinds of
+  // calls get a row each: a call on one job by an admin, and a call that changed many jobs (it has a filter_json).
   counted,
   each,  // a row per call
 };
@@ -30,12 +30,14 @@ enum class Audit {
 struct AuditEntry {
   Audit kind = Audit::each;
   Caller caller;
-  std::string action;                   // operationId of the API: "pauseType"
-  std::string target;                   // first argument of the path (a job, type, ...), or a bulk that began; or empty
-  std::string filter_json;              // of a bulk operation that began, or a call that changed many jobs; empty: none
+  std::string action;  // operationId of the API: "pauseType"
+  // First argument of the path (a job, a type, ...), or the id of a bulk operation that began; may be empty.
+  std::string target;
+  // Filter of a bulk operation that began, or of a call that changed many jobs; empty: none.
+  std::string filter_json;
   std::optional<std::int64_t> matched;  // jobs that the filter of a bulk operation matched when it began
   std::optional<std::int64_t> changed;  // jobs; nullopt of a counted call: one
-  std::string reason;                   // of a bulk operation, a pause or a retry of many, in the caller's words
+  std::string reason;                   // the caller's text, of a bulk operation, a pause or a retry of many jobs
   bool is_left_out = false;             // set by a handler whose call changed nothing (a dry run): not recorded
 };
 
@@ -44,7 +46,8 @@ struct AuditEntry {
 class AuditStore {
  public:
   virtual ~AuditStore() = default;
-  // Stores all entries in one transaction; waits for the database. Error in_doubt: they may be stored; else none is.
+  // Stores all entries in one transaction; waits for the database. Error in_doubt: the entries may be stored. Other
+  // Errors: none is stored.
   virtual Status append(std::span<const AuditEntry> entries) = 0;
 };
 

@@ -1,4 +1,4 @@
-// One attempt of a job as a message for a broker: made by the type's handler (BrokerKind), sent by a Link.
+// BrokerMessage: one attempt of a job as a message. The type's handler makes it (BrokerKind), and a Link sends it.
 #pragma once
 
 #include <cstdint>

@@ -1,18 +1,21 @@
-// Publisher: publishes the jobs of one type to a broker, on a connection and a thread of its own, many at a time. Made
-// and stopped by BrokerKind; the type's handler calls publish() for each attempt. An attempt ends as done when the
-// broker has confirmed its message, else as a retry with the reason or as not started. The thread is no WorkerThread:
-// it waits for the broker's socket and for messages at once, so a file descriptor wakes it.
+// Publisher: publishes the jobs of one type to a broker, many at a time, on a connection and a thread of its own.
+// BrokerKind makes and stops it; the type's handler calls publish() for each attempt. An attempt ends as done when the
+// broker has confirmed its message; otherwise as a retry with the reason, or as not started. The thread is no
+// WorkerThread, because it waits for the broker's socket and for messages at once; a file descriptor wakes it.
 //
 // Guarantees
-//  - Done only after the broker's confirmation. Refused, not confirmed in nine tenths of the lease (of what is left of
-//    it at publish()), or sent on a connection that broke: retry. What is retried may have arrived; its id is the same.
-//  - Nothing is sent after the start_by of its attempt: an attempt that waited until then is not started and does not
-//    count. If no connection can be made or the broker takes no messages, waiting attempts are retried, which counts.
-//  - At most kMostInFlight messages are unconfirmed. At most kMostWaiting wait for the thread to take them; more are
-//    not started. How many the thread has taken and not sent is bounded by the caller's start pool only.
-//  - The connection is made when there is a message to send, and early enough before the lease ends that a failure can
-//    still be recorded. While it cannot be made, attempts fail at once with the reason. The first new try may come at
-//    once, later ones 0.1 s to 5 s apart, until a message is confirmed.
+//  - Done only after the broker's confirmation. An attempt is a retry if its message was refused, was on a connection
+//    that broke, or was not confirmed within nine tenths of the rest of its lease at publish(). A message of a retried
+//    attempt may have arrived; its id stays the same.
+//  - No message is sent after the start_by of its attempt: an attempt that waited until then is not started, which does
+//    not count. If no connection can be made, or the broker takes no messages, waiting attempts are retried, which
+//    counts.
+//  - At most kMostInFlight messages are unconfirmed. At most kMostWaiting wait for the thread to take them; further
+//    ones are not started. Messages that the thread has taken and not sent are bounded only by the start pool of the
+//    handler.
+//  - The connection is made when there is a message to send, and early enough that a failure can be recorded before the
+//    lease ends. While it cannot be made, attempts fail at once with the reason. The first new try may come at once,
+//    later ones 0.1 s to 5 s apart, until a message is confirmed.
 #pragma once
 
 #include <atomic>
@@ -32,7 +35,7 @@
 
 namespace tocsin {
 
-// Shared by all publishers of a broker kind, for the metrics.
+// Counts for the metrics, shared by all publishers of a broker kind.
 struct PublisherCounts {
   std::atomic<std::int64_t> confirmed = 0, refused = 0;  // attempts since the start: done, retry
   std::atomic<std::int64_t> connections = 0;             // open now
@@ -45,41 +48,43 @@ class Publisher {
   static constexpr std::size_t kMostInFlight = 1024;
   static constexpr std::size_t kMostWaiting = 4096;
 
-  // `target` names the broker in errors, without secrets. REQUIRES: `clock` outlives it.
+  // `target`: names the broker in errors, without secrets. REQUIRES: `clock` outlives the object.
   Publisher(std::string target, LinkMaker make_link, const Clock& clock, std::shared_ptr<PublisherCounts> counts);
   ~Publisher();  // stop(0)
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // Returns at once; `finish` is called once, here or on the publisher's thread. Times: as ClaimedJob's.
+  // Returns at once. `finish` is called once, in this call or on the publisher's thread. `lease_deadline`, `start_by`:
+  // as in ClaimedJob.
   void publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish);
 
-  // For the end of the type's handler: the thread ends after the messages it has. REQUIRES: no publish() any more.
+  // For the end of the type's handler: the thread sends the messages that it has, and ends. REQUIRES: no publish()
+  // after it.
   void retire();
   bool has_ended() const { return has_ended_; }  // the thread has ended, or none was started before retire()
   EndpointInfo info() const;                     // `kind` is left empty
 
-  // Waits up to `grace` for messages under way; then ends the thread and every attempt that is left with a retry
-  // "shutting down", as every later one.
+  // Waits up to `grace` for messages under way. Then ends the thread; all other attempts, and later ones, end as a
+  // retry "shutting down".
   void stop(Duration grace);
 
  private:
   struct Item {
     BrokerMessage message;
-    MonoTime deadline{}, start_by{};  // latest time of the confirmation; of sending
+    MonoTime deadline{}, start_by{};  // latest times of the confirmation, and of sending
     Handler::Finish finish;
   };
 
   bool start_thread() TOCSIN_REQUIRES(mutex_);  // false: the machine has no more threads
   void run();
-  bool take();     // moves accepted_ to waiting_; false: the thread's work is over
-  bool connect();  // false: it failed, and all that waits is retried; or stopping
+  bool take();     // moves accepted_ to waiting_; false: the thread must end
+  bool connect();  // false: it failed, and all waiting attempts are retried; or stopping
   std::chrono::milliseconds time_to_connect(MonoTime now) const;  // REQUIRES: something waits
   void send();
   void poll();
   void settle(const std::vector<Verdict>& verdicts);
-  void lose(const Error& error);  // the connection broke or could not be made: retries all that is in flight
-  void expire(MonoTime now);      // retries what was not confirmed in time, and drops the connection then
+  void lose(const Error& error);  // the connection broke or was not made: retries all in flight
+  void expire(MonoTime now);      // retries messages not confirmed in time, and drops the connection
   void refuse(const Handler::Finish& finish, const std::string& why);  // ends an attempt as a retry
   void refuse_waiting(const std::string& why);
   void end_all(const std::string& why);
@@ -104,7 +109,7 @@ class Publisher {
   CondVar ended_;
   std::atomic<bool> has_ended_{false};
 
-  // For display.
+  // For display: the last failure.
   struct Failure {
     std::string message;
     MonoTime at{};

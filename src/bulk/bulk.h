@@ -1,9 +1,10 @@
-// A bulk operation ("bulk"): one action applied to every job that matches a filter, in small batches, with its progress
-// stored. Started by POST /v1/bulk, run by a node's BulkRunner, kept in a BulkStore. Plain values.
+// Bulk: a bulk operation, one action on every job that matches a filter. It runs in small batches, and its progress is
+// stored. POST /v1/bulk starts it, BulkRunner (bulk_runner.h) runs it, and a BulkStore (bulk_store.h) keeps it. Plain
+// values.
 //
-// A bulk matches jobs that were created before it began; a retry matches jobs that died before it began. It visits them
-// in the order of job_id, each once, also a job whose change leaves it matching the filter. Only jobs that another
-// transaction held locked are visited once more, at the end.
+// A bulk visits the jobs in order of job_id, each once, even if a job still matches after its change. Jobs that another
+// transaction has locked are visited once more, at the end. It matches only jobs that were created before it began; a
+// retry, only jobs that died before it began.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +16,21 @@
 
 namespace tocsin {
 
-enum class BulkAction { cancel, reschedule, run, retry };  // run: due now; retry: a dead job becomes pending
-enum class BulkState { running, done, stopped, failed };   // stopped: on request; failed: a database refused its values
+// run: the job becomes due now. retry: a dead job becomes pending.
+enum class BulkAction { cancel, reschedule, run, retry };
+// stopped: on request. failed: a database refused the values of the bulk.
+enum class BulkState { running, done, stopped, failed };
 
 std::string_view to_string(BulkAction action);
 std::string_view to_string(BulkState state);
-// nullopt: no such name.
+// nullopt: there is no such action or state.
 std::optional<BulkAction> bulk_action_from(std::string_view name);
 std::optional<BulkState> bulk_state_from(std::string_view name);
 
 // The status that a job must have for this action: dead for retry, pending for the others.
 JobStatus status_changed_by(BulkAction action);
 
-// All fields that are set must hold. REQUIRES: at least one is set.
+// A job matches if all fields that are set hold. REQUIRES: at least one is set.
 struct BulkFilter {
   std::optional<std::string> biz_id;
   std::optional<TypeId> type_id;
@@ -44,7 +47,7 @@ struct BulkRequest {
   std::optional<Duration> spread;       // reschedule: deadlines are spread evenly over this time after the new one
   std::optional<double> rate_per_s;     // jobs changed per second, at most; nullopt: as fast as batches go
   std::string reason;                   // why, in the caller's words
-  std::string actor;                    // name of the caller's token; empty: the node has no tokens
+  std::string actor;                    // name of the caller's API token; empty: the node has no tokens
 };
 
 struct Bulk {
@@ -58,7 +61,7 @@ struct Bulk {
   std::optional<WallTime> finished_at;
   std::string error;  // of a bulk that failed
 
-  // Jobs that matched and will not be changed: known once the bulk has ended, 0 before.
+  // Jobs that matched and were not changed. Known when the bulk has ended; 0 before.
   std::int64_t missed() const { return finished_at && matched > changed ? matched - changed : 0; }
 };
 

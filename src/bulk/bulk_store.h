@@ -1,9 +1,10 @@
-// BulkStore: the store of bulk operations, one per database. BulkRunner runs them with it, the API starts, lists and
-// stops them, both on the thread of BulkService. Implemented by PgBulkStore (src/postgres) and FakeBulkStore (tests).
+// BulkStore: the store of bulk operations ("bulks"), one per database. BulkRunner runs bulks with it; the API starts,
+// lists and stops them. Both call it on the thread of BulkService (service/bulk_service.h). Implemented by PgBulkStore
+// (src/postgres) and FakeBulkStore (tests).
 //
-// The control database keeps one row per bulk: the request, the state, and which node runs it until when. Every
-// database keeps the progress of a bulk in its own shards, written in the transaction that changes the jobs, so that a
-// bulk that another node takes over continues after the last batch, and its numbers are exact.
+// The control database has one row per bulk: the request, the state, which node runs it, and until when. Every database
+// keeps the progress of a bulk in its own shards, written in the transaction that changes the jobs. So a bulk that
+// another node takes over continues after the last batch, and its numbers are exact.
 #pragma once
 
 #include <optional>
@@ -30,23 +31,24 @@ class BulkStore {
 
   // Control database only.
 
-  // Stores a new bulk, which `node` runs under a lease of this length. `matched`: the sum of count() of all databases.
+  // Stores a new bulk, which `node` runs under a lease of this length. `matched`: the sum of count() over all
+  // databases.
   virtual Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) = 0;
   virtual Result<std::optional<Bulk>> find(std::int64_t bulk_id) = 0;
   // The newest first, `limit` at most.
   virtual Result<std::vector<Bulk>> list(int limit) = 0;
-  // Asks the node that runs the bulk to stop it, which it does at its next keep(), within about a second. Changes
-  // nothing if the bulk has ended. Returns the bulk; nullopt: there is none.
+  // Asks the node that runs the bulk to stop it; that node does so at its next keep(), within about a second. Changes
+  // nothing if the bulk has ended. Returns the bulk; nullopt: there is no such bulk.
   virtual Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) = 0;
-  // A running bulk whose lease has expired, now run by `node`; nullopt: there is none.
+  // Gives `node` a running bulk whose lease has expired, and returns it. nullopt: there is none.
   virtual Result<std::optional<Bulk>> take_over(NodeId node, Duration lease) = 0;
-  // The same for this bulk only; nullopt also when a node runs it.
+  // The same for this bulk. nullopt also if a node runs it.
   virtual Result<std::optional<Bulk>> take_over(std::int64_t bulk_id, NodeId node, Duration lease) = 0;
-  // Extends the lease and stores the progress (`changed`: jobs in all databases). nullopt: `node` does not run it any
-  // more.
+  // Extends the lease, and stores the progress. `changed`: jobs changed in all databases. nullopt: `node` does not run
+  // the bulk any more.
   virtual Result<std::optional<Bulk>> keep(std::int64_t bulk_id, NodeId node, std::int64_t changed, Duration lease) = 0;
-  // Stores the end of the bulk: its state, changed and error. False: `node` does not run it any more; the bulk was not
-  // changed. Also deletes bulks that ended more than 400 days ago.
+  // Stores the end of the bulk: its state, changed and error. Also deletes bulks that ended more than 400 days ago.
+  // False: `node` does not run the bulk any more; it is unchanged.
   virtual Result<bool> finish(const Bulk& bulk, NodeId node) = 0;
 
   // Every database.
@@ -54,14 +56,14 @@ class BulkStore {
   // How many jobs of this database match now. Error unavailable with field kTooSlow (tocsin/error.h): counting takes
   // too long.
   virtual Result<std::int64_t> count(const BulkRequest& request) = 0;
-  // The progress of earlier batches in this database, whichever node ran them; without due_soon.
+  // The progress of all earlier batches in this database, of any node. due_soon is empty.
   virtual Result<BulkBatch> progress(std::int64_t bulk_id) = 0;
-  // Ends the bulk in this database: batches that run later change nothing. Returns how many jobs it has changed here.
+  // Ends the bulk in this database: later batches change nothing. Returns how many jobs it has changed here.
   virtual Result<std::int64_t> close(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
-  // holds locked are visited again after all others, once; over 10,000 of them in a database are left unchanged. After
-  // an error call again: a batch that was stored is not repeated. Error invalid: repeating does not help. REQUIRES:
-  // limit in 1..1000.
+  // has locked are visited again once, after all others; if there are over 10,000 in a database, the further ones stay
+  // unchanged. After an Error call again: a batch that was stored is not repeated. Error invalid: repeating does not
+  // help. REQUIRES: limit in 1..1000.
   virtual Result<BulkBatch> run_batch(const Bulk& bulk, int limit) = 0;
 };
 

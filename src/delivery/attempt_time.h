@@ -1,5 +1,6 @@
-// AttemptTime: the mean duration of one type's attempts. WorkerShare: the number of its jobs that may be claimed at
-// once, computed from it. Used by the handlers that run attempts on worker threads (`cpp`, `sql`), one per type.
+// AttemptTime: the mean duration of one type's attempts. WorkerShare: the number of that type's jobs that may be
+// claimed at a time, computed from the mean. Used by handlers that run attempts on worker threads (`cpp`, `sql`), one
+// object per type.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +13,15 @@
 
 namespace tocsin {
 
-// An exponential mean: each sample counts a sixteenth. It starts at a millisecond and is at least a microsecond.
+// An exponential mean: each sample counts a sixteenth. It starts at one millisecond, and is at least one microsecond.
 // Thread: any.
 class AttemptTime {
  public:
   Duration mean() const { return Duration(mean_us_.load()); }
 
-  // Call when an attempt has ended. `time`: how long it ran, without its wait for a thread.
+  // Call when an attempt has ended. `time`: its running time, without its wait for a thread.
   void took(Duration time) {
-    const std::int64_t mean = mean_us_.load();  // two at once lose one of the samples, which does no harm
+    const std::int64_t mean = mean_us_.load();  // concurrent calls may lose a sample, which does no harm
     mean_us_ = std::max<std::int64_t>(1, mean + (time.count() - mean) / 16);
   }
 
@@ -33,12 +34,12 @@ class AttemptTime {
   std::atomic<std::int64_t> mean_us_{1000};
 };
 
-// The start pool of one type on worker threads that all types share. Its capacity is the number of attempts that all
-// threads together finish within `ahead`: enough that no thread waits for the next claim, and few enough that claimed
+// The start pool of one type (it bounds the type's claimed jobs), on worker threads that all types share. Its capacity
+// is the number of attempts that all threads finish within `ahead`. So no thread waits for the next claim, and claimed
 // jobs do not wait long. Thread: any.
 class WorkerShare final : public StartPool {
  public:
-  // `workers`: threads. `most`: bound of the attempts per thread; at least one per thread is allowed.
+  // `workers`: number of threads. `most`: upper bound of the attempts per thread; the lower bound is one.
   WorkerShare(int workers, Duration ahead, std::size_t most) : workers_(workers), ahead_(ahead), most_(most) {}
 
   AttemptTime& time() { return time_; }

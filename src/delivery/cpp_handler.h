@@ -1,4 +1,6 @@
-// The handler kind `cpp`: jobs handled by C++ functions of the program that links libtocsin (Node::handle).
+// CppKind: the handler kind `cpp`: jobs handled by C++ functions of the program that links libtocsin. Node::handle
+// (tocsin/node.h) registers the functions in CppHandlers, and CppRunner runs them on worker threads. CppKind is owned
+// by HandlerRegistry.
 #pragma once
 
 #include <map>
@@ -13,8 +15,7 @@ namespace tocsin {
 
 class InFlight;
 
-// The registered functions, by name of the type.
-// Thread: any.
+// The registered functions, by name of the type. Thread: any.
 class CppHandlers {
  public:
   // False: the type has a function already, which stays.
@@ -27,19 +28,20 @@ class CppHandlers {
   std::map<std::string, std::shared_ptr<const CppHandler>> by_type_ TOCSIN_GUARDED_BY(mutex_);
 };
 
-// Runs attempts on a worker pool, each type in a queue of its own: as long as the pool has spare threads, a type whose
-// function is slow or blocks for ever delays no other. An exception is a retry with its message. A function that
-// overruns its lease is left running; its outcome comes late and the store refuses it. An attempt that no thread has
-// begun by ClaimedJob::start_by or within half of what was left of its lease, or whose queue is full, ends as not
-// started: the job is pending again, and the attempt is not counted. Thread: stop and destructor owner only; the rest
-// any.
+// Runs attempts on a worker pool, where each type has a queue of its own. As long as the pool has spare threads, a type
+// whose function is slow or blocks for ever delays no other type.
+//  - A function that throws: the attempt is a retry with the exception's message.
+//  - A function that overruns its lease is not interrupted; its outcome comes late, and the store refuses it.
+//  - An attempt whose queue is full, or that no thread begins in time, ends as not started: the job is pending again,
+//    and the attempt is not counted. In time means by ClaimedJob::start_by and within half of the rest of its lease.
+// Thread: stop and destructor owner only; the rest any.
 class CppRunner {
  public:
   CppRunner(WorkerPool& workers, const Clock& clock);
   ~CppRunner();  // stop()
 
-  // Running attempts end as a retry "shutting down", and what their functions return later is dropped. Attempts that
-  // have not begun, and later ones, end as not started. REQUIRES: the pool was stopped, with a grace period for
+  // Running attempts end as a retry "shutting down"; what their functions return later is dropped. Attempts that have
+  // not begun, and later ones, end as not started. REQUIRES: the pool was stopped before, with a grace period for the
   // functions.
   void stop();
 
@@ -54,11 +56,11 @@ class CppRunner {
   const std::shared_ptr<InFlight> in_flight_;  // shared with functions that overrun, which may outlive the runner
 };
 
-// The kind as the node uses it: the registered functions, on worker threads of its own.
+// The kind in the node's HandlerRegistry: the registered functions, on worker threads of its own.
 class CppKind final : public HandlerKind {
  public:
-  // `threads`: functions that run at once; up to kSpareThreads more may. `queue`: attempts of one type that may wait
-  // for a thread. REQUIRES: `functions` outlives the kind; `clock` lives as long as the process, because a function
+  // `threads`: functions that run at a time; up to kSpareThreads more may. `queue`: attempts of one type that may wait
+  // for a thread. REQUIRES: `functions` outlives the kind. `clock` lives as long as the process, because a function
   // that overruns may outlive its node.
   CppKind(const CppHandlers& functions, int threads, std::size_t queue, const Clock& clock)
       : functions_(functions), workers_(threads, queue, kSpareThreads), runner_(workers_, clock) {}

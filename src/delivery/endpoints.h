@@ -1,5 +1,5 @@
-// Endpoint: what all webhook types that send to one origin (scheme, host, port) share: a circuit breaker and a start
-// pool. Endpoints: the endpoints of a node. Used by WebhookKind.
+// Endpoint: what all webhook types that send to one origin (scheme, host and port) share: a circuit breaker, and a
+// start pool that bounds their attempts. Endpoints: all endpoints of a node. Owned by WebhookKind (webhook.h).
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,20 @@
 
 namespace tocsin {
 
-// The capacity of the pool: at most `connections` requests are under way. While attempts take at most kQuick on
-// average, as many again may wait, so that a connection that becomes free has work at once. The longer they take, the
-// fewer may wait, because they would wait past their start_by; at a mean of kSlow or more none may, nor before the
-// first answer or failure. The breaker may allow less. Thread: any.
+// The capacity of the start pool:
+//  - `connections` requests under way;
+//  - as many waiting ones, while attempts take at most kQuick on average, so that a free connection has work at once;
+//  - fewer waiting ones the longer attempts take, because those would wait past their start_by; none at a mean of kSlow
+//    or more, nor before the first answer or failure;
+//  - less, if the circuit breaker allows less.
+// Thread: any.
 class Endpoint final : public StartPool {
  public:
   using Permit = CircuitBreaker::Permit;
   using State = CircuitBreaker::State;
-  // Called when more or fewer attempts may begin because of the breaker, by the thread whose call changed it, with
-  // no lock of this object held; not when only the mean or the time has changed the capacity. `again_at`: end of the
-  // back-off; attempts may begin again then, and OnChange is not called for that. MonoTime::max(): there is none.
+  // Called when the breaker allows more or fewer attempts than before, by the thread whose call changed it, with no
+  // lock of this object held. Not called when only the mean or the time changes the capacity. `again_at`: the end of
+  // the back-off, when attempts may begin again without a call of OnChange; MonoTime::max(): no back-off.
   using OnChange = std::function<void(State now, MonoTime again_at)>;
 
   Endpoint(std::string origin, BreakerOptions options, std::size_t connections, const Clock& clock, OnChange on_change)
@@ -38,10 +41,11 @@ class Endpoint final : public StartPool {
 
   const std::string& origin() const { return origin_; }
 
-  // admit: nullopt: no attempt may begin now; else exactly one call of the next three ends the permit. answered: an
-  // HTTP answer of any status (it needs no permit, because every answer closes the breaker); failed: the endpoint gave
-  // no answer; abandoned: the attempt ended for a reason that says nothing about the endpoint. `took`: time since
-  // admit().
+  // admit(): the permission to begin an attempt; nullopt: no attempt may begin now. Exactly one of the next three calls
+  // ends a permit. `took`: time since admit().
+  //  - answered(): an HTTP answer of any status. It needs no permit, because every answer closes the breaker.
+  //  - failed(): the endpoint gave no answer.
+  //  - abandoned(): the attempt ended for a reason that says nothing about the endpoint.
   std::optional<Permit> admit();
   void answered(Duration took);
   void failed(Permit permit, Duration took);
@@ -49,11 +53,11 @@ class Endpoint final : public StartPool {
   State state() const;
   Duration pause_left() const;  // rest of the back-off; 0: not open
 
-  // Call when an attempt was released because no connection became free in time. Then no attempt may wait until the
+  // Call when an attempt was released because no connection became free in time. No attempt may wait then until the
   // mean has fallen below kSlow again.
   void connection_wait_timed_out();
 
-  // For display: what was wrong with the latest attempt that was not a success, answered or not.
+  // For display: the error of the latest unsuccessful attempt, answered or not.
   void note_error(const std::string& message);
   EndpointInfo info() const;
 
@@ -84,10 +88,10 @@ class Endpoint final : public StartPool {
   MonoTime last_error_at_ TOCSIN_GUARDED_BY(mutex_){};
 };
 
-// The endpoints that handlers hold, by origin. Thread: any.
+// The endpoints that handlers use, by origin. Thread: any.
 class Endpoints {
  public:
-  // Arguments as those of Endpoint. REQUIRES: this object outlives every Endpoint that at() returns.
+  // Arguments: as for Endpoint. REQUIRES: this object outlives every Endpoint that at() returns.
   Endpoints(BreakerOptions options, std::size_t connections, const Clock& clock, Endpoint::OnChange on_change)
       : options_(options), connections_(connections), clock_(clock), on_change_(std::move(on_change)) {}
 
@@ -95,8 +99,8 @@ class Endpoints {
   std::shared_ptr<Endpoint> at(const std::string& origin);
 
   std::vector<EndpointInfo> infos() const;       // in no order
-  int tripped_breakers() const;                  // endpoints whose breaker is open or half open
-  std::int64_t trips() const { return trips_; }  // back-offs begun, by all endpoints
+  int tripped_breakers() const;                  // endpoints whose breaker is not closed
+  std::int64_t trips() const { return trips_; }  // back-offs begun at all endpoints since the start
 
  private:
   const BreakerOptions options_;

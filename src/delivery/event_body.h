@@ -1,5 +1,6 @@
-// The body that every receiver of a job gets, by webhook or through a broker: {"type","timestamp","data"}. The
-// timestamp is the job's action_time (RFC 3339, UTC). Written for each attempt; thread: any.
+// The body that every receiver of a job gets, by webhook or from a broker: {"type","timestamp","data"}. The timestamp
+// is the job's action_time (RFC 3339, UTC). Called for each attempt by the handlers of WebhookKind and BrokerKind.
+// Thread: any.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace tocsin {
 
-// `type_json`: the name of the type as a JSON string, with its quotes; `job_json`: `job` as a JSON object, the value of
+// `type_json`: the name of the type as a JSON string, with quotes. `job_json`: `job` as a JSON object; it becomes
 // "data". Neither is checked.
 std::string event_body(const std::string& type_json, const Job& job, const std::string& job_json);
 

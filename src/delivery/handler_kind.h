@@ -19,7 +19,7 @@ namespace tocsin {
 
 // A metric of a kind, shown with the node's metrics.
 struct KindMetric {
-  std::string name;  // as Prometheus wants it; that of a counter ends in _total
+  std::string name;  // a Prometheus name; counters end in _total
   std::string help;
   bool is_counter = false;
   std::function<double()> read;  // valid while the kind lives. Thread: any
@@ -32,35 +32,35 @@ class HandlerKind {
 
   virtual std::string name() const = 0;  // as in `handler.kind`
 
-  // nullopt: the type's settings (BizType::handler_json) are valid on this node; otherwise Error invalid with the field
-  // at fault, e.g. `handler.url`. May wait for a database. Nodes may differ: another one may lack a function or a
-  // library.
+  // Checks the settings of a type (BizType::handler_json) on this node. nullopt: they are valid. Otherwise Error
+  // invalid with the field at fault, such as `handler.url`. May wait for a database. Nodes may differ: another node may
+  // lack a function or a library.
   virtual std::optional<Error> check(const BizType& type) const = 0;
 
-  // The handler of one type, which runs its attempts. Null: its jobs cannot run here, and are not claimed; so if the
-  // settings are invalid, because check() need not have been called. Must not block. REQUIRES: the kind outlives the
-  // handler's start() calls.
+  // The handler of one type, which runs its attempts. Null: the type's jobs cannot run here, and are not claimed. That
+  // includes invalid settings, because check() need not have been called. Must not block. REQUIRES: the kind outlives
+  // the handler's start() calls.
   virtual std::shared_ptr<Handler> make(const BizType& type) = 0;
 
   // Called once, before the first Handler::start(). An Error ends the start of the node.
   virtual Status start() { return Unit{}; }
 
-  // Waits up to `grace` for attempts, running or in a queue (webhook: not at all). After that a running attempt ends as
-  // Outcome::retry("shutting down"); one that has not begun, or is started later, ends as that or as
+  // Waits up to `grace` for attempts that run or wait in a queue (webhook: does not wait). After that a running attempt
+  // ends as Outcome::retry("shutting down"). An attempt that has not begun, or is started later, ends either so or as
   // Outcome::not_started. May be called again.
   virtual void stop(Duration grace) { static_cast<void>(grace); }
 
   virtual std::vector<KindMetric> metrics() { return {}; }
 
-  // The endpoints that its types deliver to, in no order.
+  // The endpoints (servers) that the kind's types deliver to, in no order.
   virtual std::vector<EndpointInfo> endpoints() const { return {}; }
 
-  // `changed` is called when the capacity of a handler's start pool may have grown although no attempt ended, on any
-  // thread, never from within a member function of this object. REQUIRES: before start().
+  // `changed` is called when the capacity of a handler's start pool may have grown although no attempt ended. The call
+  // comes on any thread, but not from within a member function of this object. REQUIRES: before start().
   virtual void on_capacity_change(std::function<void()> changed) { static_cast<void>(changed); }
 };
 
-// HandlerKind::check() of kinds without settings: handler_json holds nothing but `kind`.
+// HandlerKind::check() of kinds without settings: handler_json must have no field but `kind`.
 std::optional<Error> check_bare(const BizType& type);
 
 }  // namespace tocsin

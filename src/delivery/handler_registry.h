@@ -1,5 +1,6 @@
-// HandlerRegistry: the handler kinds of a node, and the handler of each type. The node adds and stops the kinds; the
-// engines look up the handler of each claimed job; the REST API checks the settings of new types.
+// HandlerRegistry: the handler kinds of a node (webhook, sql and so on), and the handler of each type. Owned by
+// Node::Impl (node/node_impl.h), which adds and stops the kinds. The engines look up the handler of each claimed job,
+// and the REST API checks the settings of new types.
 #pragma once
 
 #include <map>
@@ -14,19 +15,19 @@
 
 namespace tocsin {
 
-// The handler of a type is kept until its handler_json or ttr changes, so settings are not parsed for each job. Thread:
-// check, find, can_run, forget and endpoints any; the rest owner only.
+// The handler of a type is kept until its handler_json or ttr (length of leases) changes, so settings are not parsed
+// for each job. Thread: check, find, can_run, forget and endpoints any; the rest owner only.
 class HandlerRegistry {
  public:
   HandlerRegistry();
   ~HandlerRegistry();
 
-  // REQUIRES: before start() and before the first check() or find(); no kind of that name was added.
+  // REQUIRES: before start() and the first check() or find(); no kind of the same name was added.
   void add(std::unique_ptr<HandlerKind> kind);
 
-  // Starts every kind, in the order in which they were added, until one fails; call stop() then, too.
+  // Starts every kind, in the order of add(), until one fails. Call stop() after an Error, too.
   Status start();
-  // Stops every kind, in that order; the grace is for all of them together.
+  // Stops every kind, in the order of add(). `grace`: for all kinds together.
   void stop(Duration grace, const Clock& clock);
   std::vector<KindMetric> metrics();
   std::vector<EndpointInfo> endpoints() const;  // of every kind, in no order
@@ -35,16 +36,16 @@ class HandlerRegistry {
   // nullopt: the handler of the type is valid; otherwise Error invalid with the field at fault, e.g. `handler.kind`.
   std::optional<Error> check(const BizType& type) const;
 
-  // Null: its jobs cannot run here (unknown kind, wrong settings, no function of that name). The handler is valid as
-  // long as the registry. The next find() after a change of the type gives it the new settings; the connection to the
-  // former broker is closed when the attempts on it have ended.
+  // The handler of the type, with its present settings. Null: jobs of the type cannot run here (unknown kind, invalid
+  // settings, no function of that name). The pointer is valid as long as the registry. After a change of the type's
+  // settings the connection to its former broker is closed when the attempts on it have ended.
   Handler* find(const BizType& type);
 
   // A node must not claim jobs of types for which this is false.
   bool can_run(const BizType& type) { return find(type) != nullptr; }
 
   // Call when the type was removed: its connection to a broker is closed when the last attempt on it has ended. A job
-  // created before still finds a handler, which connects again.
+  // that was created before still finds a handler, which connects again.
   void forget(const BizType& type);
 
  private:

@@ -1,5 +1,6 @@
-// InFlight: the attempts given to worker threads, which may outlive the node. It calls the finish of each attempt
-// exactly once, in time even if no thread begins the attempt. Used by the handlers of `cpp` and `sql`.
+// InFlight: the attempts that handlers of `cpp` and `sql` have given to worker threads, which may outlive the node. It
+// calls the `finish` of each attempt exactly once, in time even if no thread begins the attempt. Owned by CppRunner
+// (cpp_handler.h) and SqlKind (sql_handler.cc).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 
 namespace tocsin {
 
-// Holds every attempt that was added and has not ended. Ending it removes it and calls its finish without a lock held,
-// on the thread that calls end() or close() or on the thread of this object. An attempt that no thread has begun by
-// `begin_by` ends as not started, so that its job can be released before its lease ends. REQUIRES: `clock` outlives it.
-// Thread: close and destructor owner only; the rest any.
+// An attempt ends by end(), by close(), or because no thread has begun it by `begin_by`: then as not started, so that
+// its job can be released before its lease ends. `finish` is called without a lock held: on the thread that calls end()
+// or close(), or on this object's thread. REQUIRES: `clock` outlives the object. Thread: close and destructor owner
+// only; the rest any.
 class InFlight {
  public:
   explicit InFlight(const Clock& clock) : clock_(clock) {}
@@ -26,16 +27,16 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  // Takes `finish` and returns a number for the attempt. 0: closed, `finish` is untouched.
+  // Takes `finish`, and returns a number for the attempt. 0: closed; `finish` is unchanged.
   std::uint64_t add(Handler::Finish& finish, MonoTime begin_by);
-  // Call before the attempt runs. False: it has ended as not started and must not run.
+  // Call before the attempt runs. False: the attempt has ended as not started, and must not run.
   bool begin(std::uint64_t attempt);
-  // Undoes begin(), for an attempt whose batch failed: it waits for a thread again. Ignored if it has ended.
+  // Undoes begin() for an attempt whose batch failed: the attempt waits for a thread again. Ignored if it has ended.
   void wait_again(std::uint64_t attempt, MonoTime begin_by);
-  // Ends the attempt with this outcome. Ignored if it has ended already.
+  // Ends the attempt with this outcome. Ignored if it has ended.
   void end(std::uint64_t attempt, Outcome outcome);
-  // Ends all attempts: those that have begun as a retry "shutting down", the others as not started. Later ones are
-  // refused by add(). May be called again.
+  // Ends all attempts: those that have begun as a retry "shutting down", the others as not started. add() refuses later
+  // ones. May be called again.
   void close();
 
  private:
@@ -48,14 +49,13 @@ class InFlight {
 
   void watch(std::uint64_t number, MonoTime begin_by) TOCSIN_REQUIRES(mutex_);
   Handler::Finish take(Attempts::iterator attempt) TOCSIN_REQUIRES(mutex_);
-  // Ends attempts that have not begun by their time. Returns when to look again; nullopt: none waits.
+  // Ends attempts that have not begun by their begin_by. Returns when to look again; nullopt: no attempt waits.
   std::optional<Duration> end_late();
 
   const Clock& clock_;
   Mutex mutex_;
   Attempts attempts_ TOCSIN_GUARDED_BY(mutex_);
-  std::set<std::pair<MonoTime, std::uint64_t>> waiting_
-      TOCSIN_GUARDED_BY(mutex_);  // those that have not begun, by begin_by
+  std::set<std::pair<MonoTime, std::uint64_t>> waiting_ TOCSIN_GUARDED_BY(mutex_);  // not begun, by begin_by
   std::uint64_t last_ TOCSIN_GUARDED_BY(mutex_) = 0;
   bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;
   bool is_watched_ TOCSIN_GUARDED_BY(mutex_) = false;

@@ -1,7 +1,7 @@
-// The handler kinds without settings. Jobs of `noop` types end done as soon as they are claimed, and jobs of `pull`
-// types are leased to consumers that ask; the claimers do both without a handler. The handlers made here show that this
-// node can run such types, and serve jobs that were claimed before their type changed to this kind: `noop` ends them
-// done, `pull` as not started (pending again, the attempt is not counted).
+// NoopKind, PullKind: the handler kinds without settings. The claimers do the work of both: a `noop` job ends done as
+// soon as it is claimed, and a `pull` job is leased to a consumer that asks. Their handlers have two purposes. They
+// show that this node can run such types. And they serve jobs that were claimed before their type changed to this kind:
+// `noop` ends these done, `pull` as not started (the job is pending again, and the attempt is not counted).
 #pragma once
 
 #include "delivery/handler_kind.h"

@@ -1,5 +1,5 @@
-// Resolver: resolves host names to addresses without blocking the caller. Used by the HTTP sender and the broker
-// connections.
+// Resolver: resolves host names to addresses without blocking the caller. Used by HttpSender and the broker connections
+// (broker/peer.h).
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -18,16 +18,17 @@ class Resolver {
   // `addresses`: in order of preference; empty if `ec` is set.
   using Done = std::function<void(const boost::system::error_code& ec, Addresses addresses)>;
   virtual ~Resolver() = default;
-  // Must not block. `done` is called at most once, on any thread, perhaps inside this call; never if the resolver is
-  // destroyed before the lookup begins. A lookup may take for ever, and outlive the resolver: `done` must own what it
-  // touches. Thread: any.
+  // Must not block. `done` is called at most once, on any thread, perhaps inside this call. It is not called if the
+  // resolver is destroyed before the lookup begins. A lookup may take for ever and outlive the resolver, so `done` must
+  // own what it uses. Thread: any.
   virtual void resolve(const std::string& host, Done done) = 0;
 };
 
-// Calls getaddrinfo(), which blocks, on threads of its own. A lookup beyond kMostWaiting fails at once (try_again).
+// Calls getaddrinfo(), which blocks, on kThreads threads. If kMostWaiting lookups wait, a further one fails at once
+// (try_again).
 class SystemResolver final : public Resolver {
  public:
-  // Callers have one lookup per origin at a time, so only four hanging names make a fifth origin wait.
+  // Callers have one lookup per origin at a time, so four hanging names are needed to delay a fifth one.
   static constexpr int kThreads = 4;
   static constexpr std::size_t kMostWaiting = 1024;
 

@@ -1,5 +1,6 @@
-// RunnableTypes: selects the types whose jobs a node can run, for its engines and permits. TypePublisher calls it after
-// every read of the registry.
+// RunnableTypes: selects the types whose jobs this node can run, for its engines (which fire the jobs) and its permits
+// (parts of a type's limits, lent to nodes). TypePublisher (node/type_publisher.h) owns it, and calls it after every
+// read of the type registry.
 #pragma once
 
 #include <memory>
@@ -9,17 +10,17 @@
 
 namespace tocsin {
 
-// An engine claims only jobs of types that it is given; other nodes may have the handlers of the others. A removed type
-// is given without its mark is_removed: a shard that moved during the removal may still have brought a job of it.
-// Thread: one caller at a time.
+// An engine claims only jobs of the types that it is given; other nodes may have handlers for the other types. A
+// removed type is given without its mark is_removed, because a shard that moved during the removal may have brought a
+// job of the type. Thread: one caller at a time.
 class RunnableTypes {
  public:
   explicit RunnableTypes(HandlerRegistry& handlers) : handlers_(handlers) {}
 
-  // The types of `all` (removed ones included) that have a handler here, each with the start pool of its handler.
-  // Returns the same object as before if nothing changed. The result can change although `all` does not: a handler may
-  // have become able to run. Makes the handlers of types that were removed since the last call close their connections
-  // (HandlerRegistry::forget).
+  // Returns the types of `all` (removed ones included) that have a handler here, each with the start pool of its
+  // handler. Returns the same object as before if nothing changed. The result can change although `all` does not,
+  // because a handler may have become able to run. For types that were removed since the last call it calls
+  // HandlerRegistry::forget().
   std::shared_ptr<const TypeCatalog> of(const std::shared_ptr<const TypeCatalog>& all);
 
  private:

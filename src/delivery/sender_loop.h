@@ -1,5 +1,5 @@
-// SenderLoop: one thread of HttpSender, with the origins (scheme://host:port) assigned to it, their connections, and
-// the requests that wait for one.
+// SenderLoop: one thread of HttpSender (http_sender.h), which owns it. It has the origins (scheme://host:port) assigned
+// to this thread, their connections, and the requests that wait for a connection.
 #pragma once
 
 #include <atomic>
@@ -25,16 +25,16 @@ namespace tocsin {
 
 // An exchange is one request with its state and its answer. The data members are what the exchanges of one loop share.
 // Thread: send, call_at, add_to any; constructor, start, stop and destructor owner only; private functions the loop's
-// own thread (without start(), the one that calls stop()).
+// own thread (without start(): the thread that calls stop()).
 class SenderLoop {
  public:
   // REQUIRES: `options` and `clock` outlive the loop.
   SenderLoop(const HttpSenderOptions& options, const Clock& clock, std::shared_ptr<Resolver> resolver);
 
   Status start();  // Error invalid: ca_file cannot be loaded
-  // Ends the thread; exchanges in flight and waiting ones fail. REQUIRES: called before the destructor.
+  // Ends the thread; all exchanges fail. REQUIRES: called before the destructor.
   void stop();
-  // `done` is called once, on the loop's thread, or at once on the caller's after stop().
+  // `done` is called once, on the loop's thread; after stop() at once, on the caller's.
   void send(OutboundRequest request, HttpSender::Done done);
   void call_at(MonoTime time, std::function<void()> call);  // on the loop's thread; dropped by stop()
   void add_to(HttpSenderStats& stats) const;                // adds its own numbers

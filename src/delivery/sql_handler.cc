@@ -213,7 +213,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     return batch;
   }
 
-  // False: it has ended, or must not start any more. Its start_by does not matter here: the call locks the row and
+  // False: the attempt has ended, or must not start any more. start_by does not matter here: the call locks the row and
   // checks the token in the transaction that does the work.
   bool begin(const Attempt& attempt) {
     if (!calls_->in_flight.begin(attempt.in_flight)) return false;

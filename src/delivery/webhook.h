@@ -1,11 +1,13 @@
-// The handler kind `webhook`: delivers jobs as HTTP POSTs.
-//
-// The attempt ends done on 2xx and dead on 410. Any other answer, and a request that failed or got no answer, is a
-// retry, not before the time that Retry-After of a 429 or 503 gives (a day at most). An attempt whose turn for a
-// connection does not come in time, or whose endpoint's circuit breaker is open, ends as not started: the job is
-// pending again, and the attempt is not counted. With `async`, 202 hands the job over: its receiver acknowledges it
-// with the lease token that came with the request, or the lease ends. One attempt is at most one request; its limits:
-// http_sender.h. Jobs of an endpoint that does not answer are not claimed for a while (circuit_breaker.h).
+// WebhookKind: the handler kind `webhook`, which delivers jobs as HTTP POSTs. Owned by HandlerRegistry. One attempt is
+// at most one request; http_sender.h has its limits. How an attempt ends:
+//  - Status 2xx: done. Status 410: dead.
+//  - Another status, a failed request or no answer: a retry. It comes not before the time in Retry-After of a 429 or
+//    503 (a day at most).
+//  - Its turn for a connection does not come in time, or the endpoint's circuit breaker is open: not started. The job
+//    is pending again, and the attempt is not counted.
+//  - Status 202 with `async`: the job is handed over. Its receiver acknowledges it with the lease token of the request,
+//    or the lease ends.
+// Jobs of an endpoint that does not answer are not claimed for a while (circuit_breaker.h).
 #pragma once
 
 #include <atomic>
@@ -25,16 +27,16 @@ struct WebhookOptions {
   BreakerOptions breaker = {};
 };
 
-// One per node, for all webhook types: connections, their threads, and the endpoints.
-// Thread: start, stop, destructor, metrics and on_capacity_change owner only; the rest any.
+// One per node, for all webhook types: connections, their threads, and endpoints. Thread: start, stop, destructor,
+// metrics and on_capacity_change owner only; the rest any.
 class WebhookKind final : public HandlerKind {
  public:
-  // A job as JSON text; called on the thread that starts attempts.
+  // Returns a job as JSON text. Called on the thread that starts attempts.
   using JobWriter = std::function<std::string(const Job&)>;
   using WallNow = std::function<WallTime()>;
 
-  // `wall_now`: the database's time, for the timestamp header and for dates in Retry-After. REQUIRES: `clock` outlives
-  // the kind.
+  // `wall_now`: the time by the database's clock, for the timestamp header and for dates in Retry-After. REQUIRES:
+  // `clock` outlives the kind.
   WebhookKind(WebhookOptions options, const Clock& clock, WallNow wall_now, JobWriter write_job);
   ~WebhookKind() override;
 
@@ -42,7 +44,7 @@ class WebhookKind final : public HandlerKind {
   std::optional<Error> check(const BizType& type) const override;
   std::shared_ptr<Handler> make(const BizType& type) override;
   Status start() override;
-  // Cancels what is in flight at once: the engines have given it its grace period before, so `grace` is not used.
+  // Cancels all requests at once. `grace` is not used, because the engines have waited for running attempts before.
   void stop(Duration grace) override;
   std::vector<KindMetric> metrics() override;
   std::vector<EndpointInfo> endpoints() const override { return endpoints_.infos(); }
@@ -53,9 +55,9 @@ class WebhookKind final : public HandlerKind {
 
   void deliver(const TypeHandler& handler, const ClaimedJob& claimed, Handler::Finish finish);
   OutboundRequest request_for(const TypeHandler& handler, const ClaimedJob& claimed) const;
-  // Counts hand-overs and missing answers, and notes an error at `endpoint`, for display.
+  // Counts hand-overs and missing answers, and stores an error in `endpoint` for display.
   Outcome outcome_of(const Result<OutboundReply>& answer, bool is_async, Endpoint& endpoint);
-  // Calls capacity_changed_ on a sender's thread 5 ms later, once for all changes until then.
+  // Calls capacity_changed_ 5 ms later on a sender's thread, once for all changes until then.
   void notify_capacity();
 
   const WebhookOptions options_;

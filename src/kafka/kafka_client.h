@@ -1,5 +1,5 @@
-// What the producer (KafkaLink), the consumer (KafkaSource) and the check of settings (kafka.cc) share: configuration,
-// client, errors of librdkafka.
+// What the producer (KafkaLink), the consumer (KafkaSource) and the reading of settings (kafka.cc) share:
+// configuration, client and errors of librdkafka. Thread: the caller's.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -18,7 +18,7 @@ namespace tocsin {
 // Properties of librdkafka that say how to reach and log in to a cluster.
 using KafkaProperties = std::vector<std::pair<std::string, std::string>>;
 
-// Reads bootstrap_servers, security_protocol, sasl_mechanism, username and password; mistakes are kept in `settings`
+// Reads bootstrap_servers, security_protocol, sasl_mechanism, username and password. Mistakes are stored in `settings`
 // (Settings::end()). The first property is bootstrap.servers.
 KafkaProperties read_kafka_cluster(Settings& settings);
 
@@ -33,14 +33,14 @@ struct KafkaDestroy {
 template <class T>
 using KafkaPtr = std::unique_ptr<T, KafkaDestroy>;
 
-// Error invalid: a property is wrong. The library's own log lines are discarded; failures come as results of its calls
-// and through the callbacks that the caller sets.
+// Error invalid: a property is wrong. The library's log lines are discarded; failures come as results of its calls, and
+// through the callbacks that the caller sets.
 Result<KafkaPtr<rd_kafka_conf_t>> make_kafka_conf(const KafkaProperties& properties);
 // Error invalid: the configuration is refused.
 Result<KafkaPtr<rd_kafka_t>> make_kafka_client(rd_kafka_type_t type, KafkaPtr<rd_kafka_conf_t> conf);
 
-// Asks the cluster for the topic, and waits for its answer. Error unavailable: none comes within `timeout`, or it
-// reports an error for the topic (unknown, not authorised).
+// Asks the cluster about the topic, and waits for the answer. Error unavailable: there is no answer within `timeout`,
+// or the cluster reports an error for the topic (unknown, not authorised).
 Status check_kafka_topic(rd_kafka_t* client, const std::string& topic, std::chrono::milliseconds timeout);
 
 // An Error unavailable with the library's text for `code`, and `more` in parentheses.

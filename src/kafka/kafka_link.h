@@ -15,13 +15,13 @@ namespace tocsin {
 // Thread: owner only (the publisher's), except interrupt() (any).
 class KafkaLink final : public Link {
  public:
-  // `guard`: null allows any address. `message_timeout`: the library gives a message up after this, or after 1 s if
-  // that is longer.
+  // `guard`: null allows all addresses. `message_timeout`: the library gives up a message after this time, or after 1 s
+  // if that is longer.
   KafkaLink(KafkaProperties cluster, std::string topic, GuardPtr guard, Duration message_timeout);
   ~KafkaLink() override;  // messages that were not sent yet are dropped
 
   Status open(int wake, std::chrono::milliseconds timeout) override;
-  // Never fails: what the library does not take is refused by the next poll().
+  // Never fails: the next poll() refuses messages that the library did not take.
   Status send(std::uint64_t ticket, const BrokerMessage& message) override;
   Status poll(Duration timeout, std::vector<Verdict>& verdicts) override;
   std::string trouble() const override;
@@ -29,10 +29,10 @@ class KafkaLink final : public Link {
 
  private:
   std::string with_trouble() const;  // ": " and trouble(), or empty: the end of an error text
-  // The library calls both in poll(), on the owner's thread.
+  // Callbacks of the library. It calls the first two in poll(), on the owner's thread.
   static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
   static void on_error(rd_kafka_t*, int code, const char* why, void* self);
-  // In place of ::connect(); EACCES if the guard forbids the address. Thread: any, the library's own.
+  // Called in place of ::connect(), on the library's own threads. EACCES: the guard forbids the address.
   static int connect(int socket, const sockaddr* address, int size, const char* id, void* self);
 
   const KafkaProperties cluster_;

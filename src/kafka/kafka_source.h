@@ -1,5 +1,6 @@
 // KafkaSource: the EntrySource of Kafka. It receives the messages of one topic, which become jobs, as a member of a
-// consumer group. Made for each entry topic of kind kafka; used by that topic's EntryConsumer, on its thread.
+// consumer group. EntrySource has the contract of the calls (broker/entry_source.h). Owned by the EntryConsumer of the
+// topic (entry/entry_consumer.h), which calls it on its own thread.
 #pragma once
 
 #include <string>
@@ -16,15 +17,15 @@ struct KafkaSubscription {
 };
 
 // The id of a message without a message-id header: "topic/partition/offset@written_at_ms". `written_at_ms`: the
-// message's timestamp, since 1970; 0 (not known) leaves out the '@' and what follows. A topic that is deleted and
-// created again begins at offset 0 again; the timestamp tells its messages from the former ones.
+// message's timestamp, in milliseconds since 1970; 0: it is not known, and the id ends after the offset. A topic that
+// is deleted and created again starts at offset 0; the timestamp tells its messages from the former ones.
 std::string position_id(const std::string& topic, std::int32_t partition, std::int64_t offset,
                         std::int64_t written_at_ms);
 
-// The id of a message, by which a redelivery finds the job that exists, is its header message-id, else position_id().
-// settle() produces refused messages to the dead letter topic, waits up to 20 s for that, and then commits the offsets.
-// If either fails, the call fails, and the messages are delivered again. A new group begins with the oldest message.
-// Thread: owner only.
+// The id of a message is its header message-id, otherwise position_id(). By the id a repeated delivery finds the job
+// that exists. settle() sends refused messages to the dead letter topic, waits up to 20 s for that, and then commits
+// the offsets. If either fails, settle() returns an Error, and the messages are delivered again. A new group begins
+// with the oldest message. Thread: owner only (the consumer's).
 class KafkaSource final : public EntrySource {
  public:
   explicit KafkaSource(KafkaSubscription subscription) : subscription_(std::move(subscription)) {}
@@ -41,7 +42,7 @@ class KafkaSource final : public EntrySource {
   static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failure);
 
   const KafkaSubscription subscription_;
-  // Of the last receive(), not settled yet. The destructor frees them first, because they refer to client_.
+  // Messages of the last receive() that are not settled. The destructor frees them before client_, which they refer to.
   std::vector<KafkaPtr<rd_kafka_message_t>> messages_;
   std::string dead_letter_failure_;    // why a dead letter of the last settle() failed; empty: none did
   KafkaPtr<rd_kafka_t> dead_letters_;  // the producer, made at the first dead letter

@@ -27,7 +27,7 @@ Status DatabaseCheck::run() {
   const auto found = identify(session);
   if (!found) return Error{ErrorCode::unavailable, found.error().message, ""};
   const bool is_expected = *found == expected_->identity();
-  // Not again while it is the same: a schema newer than this binary's is usual while nodes are replaced.
+  // Not again while the identity is the same: a schema newer than this binary's is usual while nodes are replaced.
   if (!is_met_ || !is_expected) {
     if (auto fits = check(session, *found); !fits) {
       if (is_expected || fits.error().code != ErrorCode::invalid) return fits;

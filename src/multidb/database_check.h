@@ -1,7 +1,7 @@
-// DatabaseCheck: checks whether the registered database answers at an address (ADR 0051), because another one may have
-// been promoted or restored there. Housekeeping of the database calls it at the start, after a new connection or a
-// failure, and every 30 s (every 3 s through a pooler). While it fails with `invalid`, Database closes the database:
-// nothing is scanned, and requests are refused.
+// DatabaseCheck: checks that the registered database answers at an address (ADR 0051), because another one may have
+// been promoted or restored there. Housekeeping of each database (maintenance/housekeeping.h) calls it at its start,
+// after a new connection or a failure, and every 30 s (every 3 s through a pooler). While the check fails with
+// `invalid`, Database (node/database.h) scans nothing and refuses requests.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,20 @@
 
 namespace tocsin {
 
-// Thread: owner only.
+// Thread: owner only (housekeeping's).
 class DatabaseCheck {
  public:
   using OnReport = std::function<void(const ServerReport&)>;
-  // `on_report`: called inside run() after a check that passed, with the server's settings that an operator should
-  // know; not called when they cannot be read. REQUIRES: `open` outlives it.
+  // `on_report`: called inside run() after a check that passed, with settings of the server that an operator should
+  // change; not called if these cannot be read. REQUIRES: `open` outlives the object.
   DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
-  // Opens a connection of its own and compares the identity (what tells two databases at one address apart). At the
-  // first call, unless the start of the node has done it (control database), and when the identity has changed, it also
-  // checks schema and registration; a restored database that `migrate` has registered again is then the expected one of
-  // all sessions. Error invalid: another database answers, or a schema that this binary does not know;
-  // unavailable: none answers, or a standby.
+  // Opens a new connection and compares the database's identity with the expected one. It also checks schema and
+  // registration, at the first call and whenever the identity has changed. (Not at the first call for the control
+  // database: the node's start has checked it.) If a restored database was registered again by `tocsin migrate`, all
+  // sessions expect it from then on.
+  //  - Error invalid: another database answers, or its schema is not one that this binary knows.
+  //  - Error unavailable: no database answers, or a standby does.
   Status run();
 
  private:

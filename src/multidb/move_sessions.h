@@ -1,5 +1,5 @@
-// What ShardMover works with in `tocsin shard`: databases, sessions with PostgreSQL, and the machine's clock. The
-// simulator has its own.
+// The real collaborators of ShardMover (shard_mover.h) in `tocsin shard`: databases, sessions with PostgreSQL, and the
+// machine's clock. The simulator replaces them.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace tocsin {
 
-// The ids, names and URLs of the databases.
+// Ids, names and URLs of the databases.
 std::vector<MoveDatabase> move_databases(const std::vector<OpenDatabase>& databases);
-// Makes a function that opens a session with one of `databases` (REQUIRES: by its id). The session connects at its
-// first call, so opening does not fail.
+// Returns a function that opens a session with one of `databases`. REQUIRES: it is called with an id of these. A
+// session connects at its first call, so opening it does not fail.
 OpenMoveSession move_sessions(std::vector<OpenDatabase> databases);
 
 // The steady clock; sleep() blocks the calling thread. Thread: any.

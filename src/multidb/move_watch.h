@@ -1,10 +1,12 @@
-// MoveWatch: the stage that watches over shard moves (ADR 0021). Once a second it reads which shards are moving. A
-// shard that is write-frozen for longer than its driver (the command that moves it) announced becomes writable again:
-// in the source if the shard map still names it, else in the target. The next command finishes the move. Every node
-// with several databases has one, in Membership; of several nodes that end a freeze the first succeeds.
+// MoveWatch: the stage that watches over moves of shards between databases (ADR 0021). Once a second it reads which
+// shards are moving. During a move the shard is write-frozen for a moment: its rows do not change. The driver (the
+// command that moves the shard) announces for how long. If a freeze lasts longer, MoveWatch makes the shard writable
+// again: in the source database if the shard map still names it, otherwise in the target. The next command continues
+// the move. Membership (node/membership.h) of every node with several databases has one; if several nodes end a freeze,
+// the first succeeds.
 //
-// A step makes several calls, in the control database and in the one where a freeze ends; what fails is reported to
-// `events` and tried again in a later one. Thread: owner only, except under_way() (any).
+// A step makes several calls: in the control database, and in the database where a freeze ends. Failures are reported
+// to `events`, and tried again in a later step. Thread: owner only (its stage's), except under_way() (any).
 #pragma once
 
 #include <functional>
@@ -20,21 +22,23 @@
 
 namespace tocsin {
 
-// Ends the freeze of an overdue move; the simulator calls it, too. `store_at`: returns nullptr for a database that this
-// node was not started with. True: the shard is writable again. False: another process ends the freeze, the driver
-// extended it, the shard has switched since `move` was read, or this node does not have the database. Error: of a store
-// call; safe to repeat.
+// Ends the freeze of an overdue move. MoveWatch and the simulator call it. `store_at`: the store of a database;
+// nullptr: this node was not started with that database.
+//  - True: the shard is writable again.
+//  - False: another process ends the freeze, the driver extended it, the shard has switched to the target since `move`
+//    was read, or this node does not have the database.
+//  - Error: of a store call; safe to repeat.
 Result<bool> end_freeze(ShardMove move, const std::function<MoveStore*(DatabaseId)>& store_at);
 
 class MoveWatch final : public Stage {
  public:
-  // `databases`: of this node, the control database first.
+  // `databases`: all of this node's, the control database first.
   MoveWatch(const std::vector<OpenDatabase>& databases, const Clock& clock, EventSink& events);
 
   const char* name() const override { return "moves"; }
   MonoTime step(MonoTime now) override;
 
-  // The moves under way by shard, as last read; a failed read leaves them as they were.
+  // The moves under way, by shard, as read last. A failed read leaves them unchanged.
   std::shared_ptr<const std::vector<ShardMove>> under_way() const { return under_way_.get(); }
 
  private:

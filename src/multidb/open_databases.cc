@@ -14,7 +14,7 @@ Error about_address(const std::string& address, const Error& error) {
   return {error.code, "database " + address + ": " + error.message, error.field};
 }
 
-// A database that the operator named, and what is known of it so far.
+// A database that the operator named, and the facts known about it so far.
 struct Named {
   DatabaseUrl given;
   std::string address;
@@ -47,7 +47,7 @@ Result<std::vector<Named>> read_names(const NodeConfig& config) {
   return all;
 }
 
-// Asks each what it is. Error: a standby, or the same database twice under whatever spelling.
+// Reads the identity of each. Error: a database is a standby, or was given twice, in any spelling.
 Status identify_all(std::vector<Named>& all, std::deque<Session>& sessions, Patience patience) {
   for (Named& named : all) {
     auto identity = identify(sessions.emplace_back(setup_session(named.given.url, patience)));
@@ -80,7 +80,8 @@ Result<const RegisteredDatabase*> registered(const Registry& registry, const Nam
   return known;
 }
 
-// Which registered database does not answer here: by its name, else by its address, else by being the only one left.
+// Finds the registered database that does not answer: by its name. Without a name by its address, else the only one
+// left.
 Result<const RegisteredDatabase*> guess(const Registry& registry, const Named& named,
                                         const std::vector<OpenDatabase>& taken, bool is_last) {
   std::vector<const RegisteredDatabase*> left;
@@ -109,7 +110,8 @@ Status refuse_missing(const OpenDatabases& open) {
   return Unit{};
 }
 
-// Everything but the control database. Those that answer first: they leave fewer to choose from for those that do not.
+// Opens all databases except the control database. Databases that answer come first, so that guess() has fewer to
+// choose from.
 Status open_others(OpenDatabases& open, std::span<Named> others, std::deque<Session>& sessions) {
   std::vector<const Named*> silent;
   for (std::size_t i = 0; i < others.size(); ++i) {

@@ -1,10 +1,10 @@
-// OutboxWaiter: lets requests wait until the outbox of one database has no entry of the jobs that they are about (ADR
-// 0022). A SQL caller that has committed a job here, for a shard of another database, expects that a request finds it;
-// until a node has relayed the entry, neither database has the job. Requests that arrive together share a statement.
-// An entry that is found is announced to the relays of all nodes, and looked for again every 20 ms.
+// OutboxWaiter: lets requests wait until the outbox of one database has no entry of their jobs (ADR 0022). A SQL caller
+// may commit a job here whose shard lives in another database. It expects that its next request finds the job, but
+// until a node has relayed the entry, the job is in neither database. Requests that arrive together share a statement.
+// If an entry is found, the waiter announces it to the relays of all nodes, and looks again every 20 ms.
 //
-// Each database of a node with several has one, with a thread and a session: waiting requests would block the threads
-// of a RequestPool.
+// Database (node/database.h) has one if the node has several databases. It has its own thread and session, because
+// waiting requests would block the threads of a RequestPool (service/request_pool.h).
 #pragma once
 
 #include <functional>
@@ -19,23 +19,24 @@
 
 namespace tocsin {
 
-// Its session connects at the first call. It waits two seconds at most for a connection or an answer, and tries twice.
+// Its session connects at the first call. Each wait, for a connection or an answer, takes at most two seconds. A lookup
+// whose connection breaks is tried once more.
 std::unique_ptr<OutboxLookup> outbox_lookup(SessionConfig session);
 
-// Thread: push any; the rest owner only.
+// Thread: push any; the rest owner only (Database's).
 class OutboxWaiter {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(2);
-  static constexpr std::size_t kMostQueries = 100'000;  // that may wait; others are refused
+  static constexpr std::size_t kMostQueries = 100'000;  // queries that may wait; push() refuses more
   enum class Answer {
     gone,       // no entry waits
-    waits,      // an entry still waits after kPatience, or at the stop
-    not_asked,  // the database is known not to answer
+    waits,      // an entry still waits after kPatience, or at stop()
+    not_asked,  // hooks.is_answering() was false: the database is known not to answer
     unknown,    // the lookup failed
   };
   using Done = std::function<void(Answer)>;
 
-  // Called on the waiter's thread; must not block.
+  // Called on the waiter's thread; they must not block.
   struct Hooks {
     std::function<bool()> is_answering;        // false: the database is known not to answer, and is not asked
     std::function<void(const Error&)> failed;  // an Error of the database
@@ -44,26 +45,26 @@ class OutboxWaiter {
   ~OutboxWaiter() { stop(); }
 
   void start();
-  // `done` is called once, on the waiter's thread; must not block or throw. False: too many wait, or it has stopped;
-  // `done` will not be called.
+  // `done` is called once, on the waiter's thread; it must not block or throw. False: too many queries wait, or the
+  // waiter has stopped; `done` is not called.
   bool push(std::vector<EntryQuery> queries, Done done);
-  void stop();  // answers all that wait. May be called again
+  void stop();  // answers all waiting requests; may be called again
 
-  // One step of the thread, for tests. `is_last`: answers all. REQUIRES: not started.
+  // One step of the thread, for tests. `is_last`: answers all requests. REQUIRES: not started.
   void step(bool is_last = false);
 
  private:
   struct Request {
-    std::vector<EntryQuery> queries;  // those whose entries may still wait
-    std::size_t size;                 // how many there were at first
+    std::vector<EntryQuery> queries;  // entries that may still wait
+    std::size_t size;                 // number of queries at push()
     Done done;
     MonoTime until;
   };
 
   void run();
-  // Answers the requests whose entries are gone, and all when the lookup fails; returns the others.
+  // Answers the requests whose entries are gone; if the lookup fails, answers all. Returns the others.
   std::vector<Request> settle(std::vector<Request> requests);
-  // The same for requests that share a lookup. False: it failed.
+  // settle() for requests that share a lookup; adds requests that still wait to `rest`. False: the lookup failed.
   bool settle_together(std::span<Request> requests, std::vector<Request>& rest);
   Result<std::vector<bool>> look_up(const std::vector<EntryQuery>& queries);
   void reply(Request& request, Answer answer);
@@ -71,14 +72,15 @@ class OutboxWaiter {
   const std::unique_ptr<OutboxLookup> lookup_;
   const Clock& clock_;
   const Hooks hooks_;
-  // Of the thread: requests whose entries were there at the last look, whether one was found since the last
-  // announcement, and the time of the next look and announcement.
+  // Used by the thread only. held_: requests whose entries were there at the last look. has_unannounced_: such an entry
+  // was found since the last announcement. next_round_: time of the next look and announcement.
   std::vector<Request> held_;
   bool has_unannounced_ = false;
   MonoTime next_round_{};
   Mutex mutex_;
   std::vector<Request> new_ TOCSIN_GUARDED_BY(mutex_);
-  std::size_t waiting_ TOCSIN_GUARDED_BY(mutex_) = 0;  // queries of all requests that are not answered
+  // Number of queries in all requests without an answer.
+  std::size_t waiting_ TOCSIN_GUARDED_BY(mutex_) = 0;
   WorkerThread worker_;
 };
 

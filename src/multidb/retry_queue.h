@@ -1,6 +1,6 @@
-// RetryQueue: holds requests that failed because their shard is moving, or whose job is locked and may be in a moving
-// shard. NodeBackend pushes them; rounds repeat all that wait, each request at most about 20 ms after it was pushed. By
-// then the node may have read the new shard map.
+// RetryQueue: holds requests that failed because their shard is moving to another database, or whose job is locked and
+// may be in a moving shard. NodeBackend (node/node_backend.h) pushes them. Each is tried again about 20 ms after its
+// push, together with all that wait; by then the node may have read the new shard map.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,14 @@
 
 namespace tocsin {
 
-// Attempts run on the queue's own thread, one after the other, so a slow one delays the rest: they must neither block
-// nor throw. An attempt that is
-// refused again may push another. Thread: push any; the rest owner only.
+// Attempts run on the queue's own thread, one after the other. A slow one delays the others, so attempts must neither
+// block nor throw. An attempt that is refused again may push another one. Thread: push any; the rest owner only.
 class RetryQueue {
  public:
   RetryQueue();  // starts the thread
   ~RetryQueue() { stop(); }
 
-  // False: the queue is full (20,000 wait) or stopped; `attempt` will not be called.
+  // False: the queue is full (20,000 wait) or stopped; `attempt` is not called.
   bool push(std::function<void()> attempt);
   // Runs the attempts that still wait, refuses new ones and ends the thread. May be called again.
   void stop() { worker_.stop(); }

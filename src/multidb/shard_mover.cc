@@ -200,7 +200,7 @@ Status ShardMover::confirm(const ShardMove& move) {
   const auto now = take(move.shard, {});
   if (now && *now && (*now)->driver == move.driver) return Unit{};
   if (!now && now.error().code != ErrorCode::invalid) return now.error();
-  // The records of a move that is still under way have its counts: they are those of its driver now.
+  // If the move is still under way, its records have the counts, and belong to its present driver.
   const auto moves = under_way();
   if (!moves) return moves.error();
   const bool is_under_way = std::ranges::any_of(*moves, [&](const ShardMove& each) {

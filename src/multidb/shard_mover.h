@@ -1,7 +1,8 @@
-// Moves shards from one database to another while they are in use: copies the rows by logical replication, freezes the
-// shard until the target has all changes, switches the shard map, and deletes the rows in the source. Each step may be
-// repeated, so that a new call continues what was interrupted. Calls the databases only, not the nodes. Used by
-// `tocsin shard`, with the sessions of move_sessions.h; the simulator gives it databases in memory and a virtual clock.
+// ShardMover: moves shards from one database to another while they are in use. It copies the rows by logical
+// replication, freezes the shard (its rows do not change) until the target has all changes, switches the shard map, and
+// deletes the rows in the source. Each step may be repeated, so a new call continues an interrupted move. It calls
+// databases only, no nodes. Used by `tocsin shard`, with the sessions of move_sessions.h. The simulator gives it
+// databases in memory and a virtual clock.
 #pragma once
 
 #include <chrono>
@@ -34,7 +35,8 @@ class MoveSession {
   virtual ShardCopy& copy() = 0;
   virtual TypeStore& types() = 0;
 };
-// Opens a session. With a shard, the session's application name has its number, so that end_others() finds it.
+// Opens a session. With a shard, the session's application name contains its number, so that MoveStore::end_others()
+// finds the session.
 using OpenMoveSession = std::function<std::unique_ptr<MoveSession>(DatabaseId, std::optional<Shard>)>;
 
 // A clock that the mover also waits with; the simulator's is virtual.
@@ -44,32 +46,33 @@ class PacingClock : public Clock {
 };
 
 struct MoveOptions {
-  // URL by which the target's server reaches the source; empty: the one that this program uses.
+  // URL by which the target's server reaches the source; empty: the URL that this program uses.
   std::string source_url;
-  // On the target's machine, for the password of the source; empty: that of the URL is stored with the subscription.
+  // Path of a password file on the target's machine, for the source. Empty: the subscription stores the URL's password.
   std::string source_passfile;
-  // Longest freeze of the shard while the target catches up; after it the shard becomes writable in the source, and the
-  // switch is tried again later, 100 times at most.
+  // The longest freeze while the target catches up. After it the shard becomes writable in the source, and the switch
+  // is tried again later, at most 100 times.
   std::chrono::milliseconds longest_pause{1000};
-  // How long failing steps are repeated without progress.
+  // For how long failing steps are repeated without any progress.
   std::chrono::milliseconds patience{60'000};
 };
 
 // The data members are its collaborators and the state of the current move. Thread: owner only.
 class ShardMover {
  public:
-  // `databases`: all; the control database has id 0.
+  // `databases`: all of the installation; the control database has id 0.
   ShardMover(std::vector<MoveDatabase> databases, OpenMoveSession open_session, PacingClock& clock, MoveOptions options,
              OnStep on_step);
 
-  // Returns when the shard lives in `target` alone. Error invalid: it cannot be moved there, or not now; unavailable or
-  // in_doubt: a database is down, call again; superseded: another command has taken the move over.
+  // Returns when the shard lives in `target` only. Error invalid: the shard cannot be moved there, or not now;
+  // unavailable or in_doubt: a database is down, call again; superseded: another command has taken the move over.
   Status move(Shard shard, DatabaseId target);
   // Continues an interrupted move.
   Status resume(const ShardMove& under_way) { return move(under_way.shard, under_way.target); }
-  // Rolls a move back; nothing to do if the shard is not moving. Error invalid: the shard has switched already.
+  // Rolls a move back; does nothing if the shard is not moving. Error invalid: the shard has switched to the target
+  // already.
   Status abort(Shard shard);
-  // Ends the moves under way, then moves as few shards as possible until the databases' shard counts differ by at most
+  // Ends the moves under way. Then moves as few shards as possible, until the databases' shard counts differ by at most
   // one. `database_ids`: the current database of each shard.
   Status rebalance(const std::vector<DatabaseId>& database_ids);
   Result<std::vector<ShardMove>> under_way() { return control().list(); }
@@ -80,21 +83,22 @@ class ShardMover {
   MoveStore& control() { return at(0); }
   const MoveDatabase& database(DatabaseId database_id) const;
   const std::string& name(DatabaseId database_id) const { return database(database_id).name; }
-  // The error, with the name of the database that it comes from.
+  // `error` with the name of the database in its message.
   Error about(DatabaseId database_id, const Error& error) const;
-  // Opens sessions for this shard and ends those of earlier drivers.
+  // Opens sessions for this shard, and ends the sessions of earlier drivers of its move.
   Status begin(Shard shard);
-  // Records the move again if the control database lost it in a failover and another database has a record of it.
+  // Records the move again, if the control database lost its record in a failover and another database still has one.
   Status recall(Shard shard);
-  // Makes this command the driver of the move (the one process that may change it), or confirms that it still is.
+  // Makes this command the driver of the move (the one process that may change it), or confirms that it is.
   Result<std::optional<ShardMove>> take(Shard shard, std::optional<DatabaseId> target);
   // Reports a step to the operator. A step reported for the first time counts as progress.
   void say(const std::string& step) {
     if (reported_.insert(step).second) progress_at_ = clock_.now();
     on_step_(step);
   }
-  // Repeats `step` until it succeeds, fails with an error that a repetition cannot mend, or fails for too long without
-  // progress. `is_whole`: the step begins with take(), so a move that a node has taken over can be continued.
+  // Repeats `step` until it succeeds, fails with an error that a repetition cannot mend, or makes no progress for
+  // MoveOptions::patience. `is_whole`: the step begins with take(), so it can continue a move whose freeze a node has
+  // ended.
   Status retry_transient(const std::function<Status()>& step, bool is_whole = false);
   Status continue_move(Shard shard, DatabaseId target);
   Status resume_at_source(ShardMove& move);
@@ -104,7 +108,8 @@ class ShardMover {
   Status confirm(const ShardMove& move);
   Status mirror_types(const ShardMove& move);
   Status copy(const ShardMove& move);
-  // Reports why the target's workers do not copy or apply changes. Error invalid: they have failed for too long.
+  // Reports why the target's replication workers do not copy or apply changes. Error invalid: they have failed for too
+  // long.
   Status check_workers(const ShardMove& move);
   Status count_failures(const ShardMove& move);
   Result<std::string> source_of(const ShardMove& move);
@@ -128,7 +133,7 @@ class ShardMover {
   PacingClock& clock_;
   const MoveOptions options_;
   const OnStep on_step_;
-  std::set<std::string> reported_;  // steps
+  std::set<std::string> reported_;  // steps that on_step_ got
   MonoTime progress_at_{};
   std::map<DatabaseId, std::unique_ptr<MoveSession>> sessions_;
   std::optional<std::int64_t> driver_;  // number of this command as the driver of the current move

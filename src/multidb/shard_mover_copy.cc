@@ -16,7 +16,7 @@ constexpr auto kCalm = 3 * kStalled / 2;             // without a failure: it wo
 
 }  // namespace
 
-// Nodes do the same, where there are any.
+// Nodes do the same, but none need be running.
 Status ShardMover::mirror_types(const ShardMove& move) {
   if (move.target == 0) return Unit{};
   const auto types = sessions_.at(0)->types().list(TypeStore::Removed::included);
@@ -24,7 +24,7 @@ Status ShardMover::mirror_types(const ShardMove& move) {
   return sessions_.at(move.target)->types().mirror(*types);
 }
 
-// What the target's server connects with. It is stored in that server's catalog until the move ends.
+// The connection string that the target's server uses. It is stored in that server's catalog until the move ends.
 Result<std::string> ShardMover::source_of(const ShardMove& move) {
   const std::string given = options_.source_url.empty() ? database(move.source).url : options_.source_url;
   if (!options_.source_passfile.empty()) return without_password(given, options_.source_passfile);

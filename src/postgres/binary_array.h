@@ -1,6 +1,6 @@
-// BinaryArray: builds an array parameter in PostgreSQL's binary format. PgCreate inserts many rows by one statement
-// with it; the server parses no text. The format is a header, then each element behind its length; numbers are
-// big-endian. Thread: owner only.
+// BinaryArray: builds an array parameter of a statement in PostgreSQL's binary format, so that the server parses no
+// text. PgCreate inserts many rows by one statement with such arrays. The format is a header, then each element after
+// its length; numbers are big-endian. Thread: owner only (the session's).
 #pragma once
 
 #include <pqxx/pqxx>
@@ -18,7 +18,8 @@ class BinaryArray {
 
   explicit BinaryArray(Of type);
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  // Appends an element. REQUIRES, or the process ends: the type takes such values, and a number is in its range.
+  // Appends an element. REQUIRES, or the process ends: the array's type takes this kind of value, and a number is in
+  // its range.
   void add(std::int64_t value);
   void add(WallTime value);               // WallTime::min() and max() are -infinity and infinity
   void add_text(std::string_view value);  // text or jsonb; the server refuses invalid UTF-8 or JSON
@@ -32,7 +33,7 @@ class BinaryArray {
   const Of type_;
   std::int32_t count_ = 0;
   bool has_null_ = false;
-  std::string bytes_;  // the elements, each behind its length
+  std::string bytes_;  // the elements, each after its length
 };
 
 }  // namespace tocsin

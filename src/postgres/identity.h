@@ -1,4 +1,5 @@
-// The identity of a database, independent of its address; sessions compare it when they connect.
+// DatabaseIdentity: identifies a database independently of its address. Sessions compare it when they connect, because
+// another database may answer at an address later.
 #pragma once
 
 #include <compare>
@@ -10,7 +11,7 @@
 
 namespace tocsin {
 
-// Unchanged when a standby is promoted; a restored dump has another identity.
+// A promoted standby keeps the identity; a restored dump has a new one.
 struct DatabaseIdentity {
   std::int64_t server = 0;  // system identifier of the PostgreSQL server (pg_control_system)
   std::int64_t oid = 0;     // of the database (pg_database)
@@ -22,17 +23,17 @@ inline std::string to_string(const DatabaseIdentity& identity) {
   return "server " + std::to_string(identity.server) + ", database " + std::to_string(identity.oid);
 }
 
-// The database that sessions must find at an address; all sessions of a node to it share one object. Addresses are
-// reassigned, and sessions connect again by themselves; one that finds another database there closes the connection
-// (Error unavailable). Thread: any.
+// The database that sessions must find at an address. All sessions of a node with one database share this object, made
+// by open_databases() (multidb/open_databases.h). Sessions reconnect by themselves; a session that finds another
+// database closes its connection, and its call ends with Error unavailable. Thread: any.
 class ExpectedDatabase {
  public:
-  // `name`: as registered; for messages.
+  // `name`: the registered name of the database; for messages.
   ExpectedDatabase(std::string name, const DatabaseIdentity& identity)
       : name_(std::move(name)), identity_(std::make_shared<const DatabaseIdentity>(identity)) {}
   const std::string& name() const { return name_; }
   DatabaseIdentity identity() const { return *identity_.get(); }
-  // Called by DatabaseCheck after `tocsin migrate` has recorded a restored database anew.
+  // Called by DatabaseCheck (multidb/database_check.h) after `tocsin migrate` has registered a restored database again.
   void set(const DatabaseIdentity& identity) { identity_.set(std::make_shared<const DatabaseIdentity>(identity)); }
 
  private:

@@ -1,6 +1,7 @@
-// JobConditions: what lists and bulk operations ask of a row j of a table of jobs, as SQL for the statements that have
-// {{conditions}}. The values are literals in it and not parameters, because the conditions that there are decide which
-// index fits. Thread: owner only.
+// JobConditions: the filter of a list or a bulk operation as an SQL condition on rows `j` of a table of jobs. It
+// replaces {{conditions}} in statements of src/postgres/sql. Values become literals, not parameters, because the
+// planner chooses an index by the conditions that are present. Used by PgReportStore and PgBulkStore. Thread: owner
+// only (the session's).
 #pragma once
 
 #include <optional>
@@ -14,14 +15,15 @@ namespace tocsin {
 
 class JobConditions {
  public:
-  // Of the live table (`is_live`) or of history. `shards`: of the installation. `tx` must outlive the object.
+  // `is_live`: for the live table, otherwise for history. `shards`: the installation's shard count. `tx` quotes texts,
+  // and must outlive the object.
   JobConditions(pqxx::transaction_base& tx, bool is_live, int shards) : tx_(tx), is_live_(is_live), shards_(shards) {}
 
-  // `?` in the condition stands for the literal.
+  // Adds a condition with AND. `literal`: SQL that replaces the `?` in the condition.
   void add(std::string_view condition, std::string_view literal = {});
   void add_text(std::string_view condition, const std::string& text) { add(condition, tx_.quote(text)); }
   void add_biz_id(const std::optional<std::string>& biz_id);
-  // What a JobFilter and a BulkFilter have in common: biz_id, type_id, from, to.
+  // Adds the fields that a JobFilter and a BulkFilter both have: biz_id, type_id, from, to.
   template <class Filter>
   void add_common(const Filter& filter) {
     add_biz_id(filter.biz_id);

@@ -1,6 +1,6 @@
-// PgAudit: appends to the table tocsin.audit_log of the control database. Implements AuditStore (audit/audit.h).
-// AuditLog has one, on a thread of its own. Entries that are appended again after Error in_doubt may be stored twice.
-// Thread: owner only.
+// PgAudit: appends entries to the table tocsin.audit_log of the control database. Implements AuditStore
+// (audit/audit.h). Owned by AuditLog (service/audit_log.h), which calls it on a thread of its own. After Error in_doubt
+// a repeated call may store the entries twice. Thread: owner only (AuditLog's).
 #pragma once
 
 #include <span>

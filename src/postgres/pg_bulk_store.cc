@@ -79,7 +79,7 @@ void write_progress(pqxx::transaction_base& tx, std::int64_t bulk_id, const Stor
   if (written.affected_rows() != 1) throw Refused("the progress of the bulk operation is gone");
 }
 
-// Locks those of `ids` that can be changed and that no other transaction holds.
+// Locks the jobs of `ids` that can be changed and that no other transaction has locked.
 std::vector<JobId> lock_jobs(pqxx::transaction_base& tx, BulkAction action, const std::vector<JobId>& ids) {
   const std::string status = std::to_string(static_cast<int>(status_changed_by(action)));
   const char* const name = action == BulkAction::retry ? "bulk_lock_dead" : "bulk_lock_live";

@@ -35,11 +35,11 @@ class PgBulkStore final : public BulkStore {
 
  private:
   struct Page;
-  // `bulk_id`: nullopt: any.
+  // Both take_over() calls. `bulk_id` nullopt: any bulk whose lease has ended.
   Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
-  // At most `limit` matching jobs with an id beyond `after`, by id.
+  // The next matching jobs after the id `after`, in order of id, `limit` at most.
   Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const;
-  // SQL for rows j of the live table (`is_live`) or of the dead jobs in history.
+  // The filter as an SQL condition on rows j: of the live table (`is_live`), otherwise of the dead jobs in history.
   std::string conditions(const BulkFilter& filter, pqxx::transaction_base& tx, bool is_live) const;
 
   Session session_;

@@ -80,7 +80,7 @@ Result<std::vector<JobId>> PgClientStore::draw_ids(std::span<const NewJob> jobs)
 Result<bool> PgClientStore::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
   return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto found = find_jobs(session_, tx, created);
-    // Some are there: the others were refused for their type, or cannot be read here any more.
+    // If only some exist, the other jobs were refused for their types, or cannot be read here any more.
     if (found.size() < created.size()) return false;
     for (CreateReply& reply : replies) {
       auto it = found.find(reply.job_id);
@@ -206,8 +206,8 @@ Status PgClientStore::cancel_unanswered(std::span<const JobId> unanswered, sql::
 Result<std::vector<CancelReply>> PgClientStore::cancel(std::span<const JobId> jobs, LockWait wait) {
   const std::set<JobId> all(jobs.begin(), jobs.end());
   CancelReplies replies;
-  // All at once. If a row is locked, first those that are not, so that one locked row does not delay the others; then
-  // the locked ones, waiting for their locks.
+  // First all jobs together. If a row is locked, the jobs that are not locked, so that one locked row does not delay
+  // them. Last the locked ones, waiting for their locks.
   for (const auto policy : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
     std::vector<JobId> unanswered;
     std::ranges::copy_if(all, std::back_inserter(unanswered), [&](JobId id) { return !replies.contains(id); });

@@ -1,6 +1,6 @@
-// PgClientStore: executes requests of callers for jobs of one database (create, find, cancel, change, lease).
-// Implements ClientStore, which says what each call does and its Errors (ports/client_store.h). Each thread that serves
-// requests has one, with a session of its own. Thread: the one that owns the session.
+// PgClientStore: carries out callers' requests for jobs of one database (create, find, cancel, change, lease).
+// Implements ClientStore, which says what each call does and its Errors (ports/client_store.h). RequestPool and the
+// coalescers of src/service make one for each of their threads. Thread: the one that owns the session.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,11 @@ namespace tocsin {
 
 class PgClientStore final : public ClientStore {
  public:
-  // `session` must outlive the client_store. `shards`: the installation's shard count.
+  // `session` must outlive the store. `shards`: the installation's shard count.
   PgClientStore(Session& session, int shards) : session_(session), shards_(shards) {}
 
-  // Connects, draws ids, and plans the statements of create and find, so that the first request does not wait for that.
+  // Connects, draws ids, and plans the statements of create and find, so that the first request does not wait for these
+  // steps.
   Status warm_up();
 
   Result<std::vector<CreateReply>> create(std::span<const NewJob> jobs, CreateMode mode) override;
@@ -36,36 +37,39 @@ class PgClientStore final : public ClientStore {
   Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) override;
 
  private:
-  Status reserve_ids(std::size_t n);  // makes sequence_ hold n numbers at least
-  // create() in one transaction. `most_tries`: how often it is tried while other transactions hold its keys.
+  Status reserve_ids(std::size_t n);  // makes sequence_ hold at least n numbers
+  // create() in one transaction. `most_tries`: how often it is tried, because other transactions may hold the jobs'
+  // keys.
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
-  // Creates all jobs but those whose keys other transactions hold, and adds these to `held`, as indices into the call.
-  // `first`: the index of jobs[0] in the call. `tries`: how many may meet a held key; what they do not reach is `held`.
+  // Creates all jobs except those whose keys other transactions hold. The indices of these are added to `held`.
+  //  - `first`: the index of jobs[0] in the call of create().
+  //  - `tries`: how many more attempts may meet a held key. Jobs that are not reached within them are `held`, too.
   Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
                        std::vector<std::size_t>& held, int& tries);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job
-  // After a commit whose answer was lost: looks for the jobs it created. True: they are there, and `replies` are
-  // completed from them. False: none is there.
+  // After a commit whose answer was lost: looks for the jobs that it would have created. True: all exist, and `replies`
+  // are completed from them. False: at least one is not there, because nothing was committed or its type refused it;
+  // create() stays in doubt then.
   Result<bool> find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies);
   using CancelReplies = std::unordered_map<JobId, CancelReply>;
-  // Cancels jobs that have no reply yet, and adds their replies, except for locked rows. REQUIRES: `unanswered` is
-  // sorted.
+  // Cancels the jobs and adds their replies, except for locked rows. `unanswered`: jobs without a reply. REQUIRES: it
+  // is sorted.
   Status cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies);
-  // pg_retries.cc: makes dead jobs pending, and adds them to `revived`. Jobs that another transaction holds, or whose
-  // shard is write-frozen, are left out.
+  // pg_retries.cc: makes dead jobs pending, and adds them to `revived`. Skips jobs that another transaction has locked,
+  // and jobs whose shard is write-frozen (moving).
   using Revived = std::unordered_map<JobId, Job>;
   Status revive(std::span<const JobId> jobs, Revived& revived);
   class LeaseWrite;  // pg_leases.cc: one call of finish_leased() or extend()
 
   Session& session_;
   const int shards_;
-  // Numbers for job ids, drawn from the database in blocks of block_ (32..4096, about the use of half a second) and not
-  // used yet. After half a second they are thrown away, because ids should follow the order of creation.
+  // Unused numbers for job ids, drawn from the database's sequence in blocks of block_ (32..4096: about the use of half
+  // a second). After half a second they are dropped, because ids should follow the order of creation.
   std::deque<std::int64_t> sequence_;
-  std::chrono::steady_clock::time_point drawn_at_{};  // when the first of them was drawn
+  std::chrono::steady_clock::time_point drawn_at_{};  // when the first number of sequence_ was drawn
   std::size_t block_ = 0;
-  // Session::connections() when they were drawn. A new connection may reach another server, whose sequence gives the
-  // same numbers again: it draws new ones. 0: those drawn must not be used.
+  // Session::connections() when the numbers were drawn; 0: they must not be used. After a new connection new numbers
+  // are drawn, because it may reach another server, whose sequence gives the same numbers again.
   std::uint64_t drawn_on_ = 0;
 };
 

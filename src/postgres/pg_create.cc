@@ -264,7 +264,7 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
   using Kind = CreateReply::Kind;
   std::ranges::sort(updates, {}, &Update::item);
   while (!updates.empty()) {
-    // A statement changes a row once, so items with the same key go into one statement each.
+    // A statement changes a row once, so of several items with one key each goes into a statement of its own.
     std::map<JobId, Update> round;
     std::vector<Update> rest;
     for (Update& update : updates) {
@@ -277,7 +277,7 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
       const auto done = round.extract(job.job_id);
       settle(done.mapped().item, Kind::updated, std::move(job));
     }
-    // The others were not changed: their time wins already, or they are not pending any more.
+    // Jobs left in `round` were not changed: their time wins already, or they are not pending any more.
     JobArrays keys;
     for (const auto& [id, update] : round) keys.add(id);
     std::unordered_set<JobId> pending;
@@ -285,7 +285,7 @@ void PgCreate::update_existing(pqxx::transaction_base& tx, std::vector<Update> u
       for (const auto& row : exec(tx, session_.prepared("still_pending"), keys.shards.literal(), keys.jobs.literal()))
         pending.insert(row[0].as<JobId>());
     }
-    // Those that are not pending any more have changed since they were read: the answer tells what they are now.
+    // A job that is not pending any more has changed since it was read: the answer has its present state.
     std::vector<JobId> changed;
     for (const auto& [id, update] : round)
       if (!pending.contains(id)) changed.push_back(id);

@@ -17,9 +17,9 @@ namespace tocsin {
 
 class PgFunctionStore final : public FunctionStore {
  public:
-  // `config`: of one database; its statement time-out is replaced by 3 s, and by the `timeout` of run() for the calls.
-  // Through a pooler every run() returns a FunctionReply with `failure` set, because the wrapper needs a session of its
-  // own. `clock` measures FunctionReply::took and must outlive the store.
+  // `config`: of one database. Its statement time-out is replaced: 3 s, and the `timeout` of run() for the calls of
+  // functions. `clock` measures FunctionReply::took and must outlive the store. Through a pooler every run() returns a
+  // FunctionReply with `failure` set, because the wrapper needs a session of its own.
   PgFunctionStore(SessionConfig config, const Clock& clock);
 
   Status check(const FunctionName& function) override;
@@ -28,7 +28,7 @@ class PgFunctionStore final : public FunctionStore {
 
  private:
   void build_sandbox(pqxx::connection& connection);
-  // One try of run(), which repeats it after a clash of ids or an altered wrapper; throws when the function or the
+  // One try of run(). run() repeats it after a clash of ids or an altered wrapper. Throws if the function or the
   // database fails.
   FunctionReply run_in_one(pqxx::connection& connection, const FunctionName& function,
                            std::span<const FunctionCall> calls, Duration timeout, const Judge& judge,
@@ -36,7 +36,7 @@ class PgFunctionStore final : public FunctionStore {
 
   Session session_;
   const Clock& clock_;
-  std::string sandbox_;                // row of the wrapper built last, in pg_proc ("oid/xmin"); empty: none
+  std::string sandbox_;                // the wrapper's row in pg_proc ("oid/xmin"); empty: none was built
   bool has_leftover_objects_ = false;  // a function left temporary objects: the session is closed after the call
 };
 

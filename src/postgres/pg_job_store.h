@@ -2,7 +2,7 @@
 // jobs of one database. Implements JobStore, which says what each call does (ports/job_store.h). The scanner, each
 // claimer, the finisher and the lease reaper have one store each, with a session of its own. A call blocks until the
 // database answers or a time limit ends it. Errors: unavailable, in_doubt (a write without an answer may have
-// happened), conflict, moved, invalid. Thread: that of its stage.
+// happened), conflict, moved, invalid. Thread: owner only (its stage's).
 #pragma once
 
 #include "ports/job_store.h"
@@ -12,8 +12,8 @@ namespace tocsin {
 
 class PgJobStore : public JobStore {
  public:
-  // REQUIRES: both outlive the store. `clock`: the local clock; a ScanReply says when its statement was sent and
-  // answered by it.
+  // REQUIRES: both outlive the store. `clock`: the local clock; a ScanReply has the local times at which its statement
+  // was sent and answered.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   void answer_within(Duration limit) override { session_.answer_within(limit); }
@@ -44,8 +44,8 @@ class PgJobStore : public JobStore {
 
   Session& session_;
   const Clock& clock_;
-  // Until then fire() leaves out locked rows at once: for 5 s after a wait for one failed, because the lock may be held
-  // for long and every batch would wait.
+  // Until this time fire() skips locked rows at once. It is set to 5 s after fire() waited for a lock in vain: the lock
+  // may be held for long, and each batch would wait.
   MonoTime skips_locked_until_{};
 };
 

@@ -25,7 +25,7 @@ Result<std::vector<std::optional<LeasedJob>>> PgClientStore::leased(std::span<co
 
 namespace {
 
-// By the ordinals, from 1, that the rows begin with: the types that they have next. `of`: how many there may be.
+// Rows have an ordinal, from 1, and a type. Returns the types by ordinal. `of`: the largest ordinal.
 std::vector<std::optional<TypeId>> types_of(const pqxx::result& rows, std::size_t of) {
   std::vector<std::optional<TypeId>> types(of);
   for (const auto& row : rows) types[row[0].as<std::size_t>() - 1] = row[1].as<TypeId>();
@@ -34,12 +34,12 @@ std::vector<std::optional<TypeId>> types_of(const pqxx::result& rows, std::size_
 
 }  // namespace
 
-// A call that writes many leases: those that cannot be written do not keep others from it.
+// A call that writes many leases: a lease that cannot be written does not stop the others.
 class PgClientStore::LeaseWrite {
  public:
   using Indices = std::span<const std::size_t>;  // in the call
-  // Runs one statement for the leases at `indices`, skipping locked rows. Returns for each lease that is written the
-  // type of its job; nullopt: it is not.
+  // Runs one statement for the leases at `indices`, skipping locked rows. Returns the type of the
+  // job for each lease that was written; nullopt for other leases.
   using Types = std::vector<std::optional<TypeId>>;
   using Statement = std::function<Result<Types>(Indices indices)>;
 

@@ -55,15 +55,15 @@ class PgMoveStore final : public MoveStore {
   Session& session_;
 };
 
-// Runs `work` in a transaction that first locks the row of the move in this database and checks that `move.driver`
-// drives it. TimeLimit::day: the statements have no time-out, and the call may take a day; usual: as the session says.
-// Error superseded: another driver has the move; nothing is written.
+// Calls `work` in a transaction that first locks the row of the move in this database, and checks that `move.driver`
+// (the command that carries out the move) still drives it. `limit`: usual: the session's; day: statements have no
+// time-out, and the call may take a day. Error superseded: another driver has the move; nothing is written.
 enum class TimeLimit { usual, day };
 Status as_driver(Session& session, const ShardMove& move, const std::function<void(pqxx::work&)>& work,
                  TimeLimit limit = TimeLimit::usual);
 
-// The tables that hold rows of the shard, with their schema: its live table, the days of history, and tocsin.relayed.
-// Throws what libpqxx throws.
+// The tables that hold rows of the shard, with their schema: its live table, the days of history, and tocsin.relayed
+// (jobs that came from outboxes). Throws what libpqxx throws.
 std::vector<std::string> job_tables(pqxx::transaction_base& tx, Shard shard);
 
 }  // namespace tocsin

@@ -1,6 +1,7 @@
-// PgOutbox and PgIntake: the statements that relay jobs which SQL created in a database where their shards do not live.
-// OutboxRelay has both for each database. PgOutboxLookup: the statements of OutboxWaiter. What each call does is said
-// in ports/outbox_store.h. Thread: that of the session, which must outlive the store.
+// PgOutbox, PgIntake, PgOutboxLookup: the statements about the outbox. It holds jobs (entries) that SQL created in a
+// database where their shards do not live; a relay brings them to the shards' databases. OutboxRelay (multidb) uses
+// PgOutbox and PgIntake, OutboxWaiter uses PgOutboxLookup. ports/outbox_store.h says what each call does. The session
+// must outlive the store. Thread: the session's owner.
 #pragma once
 
 #include <span>
@@ -27,6 +28,7 @@ class PgOutbox final : public OutboxStore {
   Session& session_;
 };
 
+// In the database where the entries wait: for requests that wait until entries are relayed.
 class PgOutboxLookup final : public OutboxLookup {
  public:
   explicit PgOutboxLookup(Session& session) : session_(session) {}

@@ -1,6 +1,6 @@
-// PgPermitStore: stores in the control database which node holds how many permits of each limit. Implements
-// PermitStore, which explains permits, grants and each call (ports/permit_store.h). Class Permits (node/permits.h)
-// calls return_all(), its PermitRenewer the rest. Thread: the one that owns the session.
+// PgPermitStore: stores in the control database how many permits (parts of a type's limits, lent to nodes) each node
+// holds. Implements PermitStore, which explains permits, grants and each call (ports/permit_store.h). Class Permits
+// (node/permits.h) calls return_all(); its PermitRenewer makes the other calls. Thread: the one that owns the session.
 #pragma once
 
 #include "ports/permit_store.h"
@@ -10,7 +10,7 @@ namespace tocsin {
 
 class PgPermitStore final : public PermitStore {
  public:
-  // Both must outlive the store. `clock`: the node's, for PermitReply::asked and answered.
+  // Both must outlive the store. `clock`: the local clock, for PermitReply::asked and answered.
   PgPermitStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
   Result<PermitReply> renew(const PermitBeat& beat) override;

@@ -232,7 +232,8 @@ Status PgShardCopy::unsubscribe(const ShardMove& move) {
     if (!is_subscribed(tx, name)) return;
     tx.exec0(changed(name, "SET (slot_name = NONE)"));
     // With a connection, DROP would drop slots at the source from inside its transaction, and might wait for ever for a
-    // slot whose creation waits for all transactions. So the connection is replaced by one to nowhere.
+    // slot whose creation waits for all transactions. So the subscription first gets the connection string of a server
+    // that does not exist.
     tx.exec0(connected(name, "'host=/nowhere'"));
     tx.exec0(of_subscription("copy_unsubscribe", name));
   });

@@ -1,7 +1,7 @@
-// PgShardCopy: copies the rows of a moving shard from one database (source) to another (target) by PostgreSQL's logical
+// PgShardCopy: copies the rows of a moving shard from its database (source) to another (target) by PostgreSQL's logical
 // replication: a publication and a slot at the source, a subscription at the target. Implements ShardCopy, which says
-// what each call does, its units and Errors (ports/move_store.h). multidb/shard_mover has one for each database.
-// Thread: the one that owns the session.
+// what each call does, its units and Errors (ports/move_store.h). ShardMover (multidb/shard_mover.h) has one for each
+// database. Thread: the one that owns the session.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class PgShardCopy final : public ShardCopy {
   // `session` must outlive the object.
   explicit PgShardCopy(Session& session) : session_(session) {}
 
-  // Source.
+  // Calls for the source.
   Status publish(const ShardMove& move) override;
   Result<bool> publishes_all(const ShardMove& move) override;
   Status unpublish(const ShardMove& move) override;
@@ -26,7 +26,7 @@ class PgShardCopy final : public ShardCopy {
   Result<bool> has_slots(const std::vector<std::string>& names) override;
   Result<std::string> position() override;
   Result<std::int64_t> behind(const ShardMove& move, const std::string& position) override;
-  // Target.
+  // Calls for the target.
   Status make_history(const std::vector<std::string>& tables) override;
   Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot) override;
   Result<std::string> why_no_worker(const ShardMove& move) override;

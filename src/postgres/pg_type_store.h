@@ -27,19 +27,20 @@ class PgTypeStore final : public TypeStore {
   Status mirror(std::span<const BizType> types) override;
 
  private:
-  // A removal that has begun; otherwise `reply` says why not. tocsin.takes_jobs() in the schema says how it works.
+  // A removal that has begun, or the reply why it has not. tocsin.takes_jobs() in the schema explains how a removal
+  // works.
   struct Removal {
     RemoveReply reply = RemoveReply::removed;
     TypeId type_id = 0;
-    std::string began{};  // as the server wrote it
+    std::string began{};  // time of the begin, as the server wrote it
     Registry registry = Registry::original;
-    std::string version{};  // empty: any
+    std::string version{};  // the version to remove; empty: any
     bool is_begun() const { return type_id != 0; }
   };
   Result<Removal> begin_removal(const std::string& name);
   Result<RemoveReply> finish_removal(const Removal& removal);
   void give_up(const Removal& removal);
-  // Until all transactions that have an id now have ended. False: one of them is still open after two seconds.
+  // Waits until all transactions that have an id now have ended. False: one is still open after two seconds.
   Result<bool> wait_for_older_transactions();
 
   Session& session_;

@@ -1,7 +1,7 @@
-// The registry of an installation's databases, in its first database, the control database. A database is recognised by
-// its identity, not by its URL, so that none is mistaken for another or registered twice. Used by `tocsin migrate`,
-// when a node starts, and by its regular checks of the databases. Errors: those of Session, besides those named.
-// Thread: that of the session.
+// The registry of an installation's databases, stored in the control database (the first one). It recognises a database
+// by its identity (postgres/identity.h), not by its URL: none is mistaken for another or registered twice. Used by
+// `tocsin migrate`, when a node starts, and by DatabaseCheck. Errors: those of Session, besides those named here.
+// Thread: the session's owner.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct DatabaseUrl {
   std::string name;  // empty: none was given
   std::string url;
 };
-// Error invalid: the name is no name (letters, digits, '_', '.', '-'; at most 63), or the rest no connection string.
+// Error invalid: the name is not 1 to 63 letters, digits, '_', '.' or '-', or the rest is not a connection string.
 Result<DatabaseUrl> parse_database(const std::string& text);
 
 // Reads the identity of the session's database; needs no schema. Error invalid: it is a standby.
@@ -36,7 +36,7 @@ struct RegisteredDatabase {
 // The registry as the control database has it.
 struct Registry {
   std::string installation;                   // its UUID
-  std::vector<RegisteredDatabase> databases;  // by id; empty: a sole database that was never registered
+  std::vector<RegisteredDatabase> databases;  // by id; empty: one database only, which was never registered
   ShardMap map;
   std::vector<Shard> moving;  // shards with a move under way, in order
 
@@ -46,33 +46,34 @@ struct Registry {
   // The shards that live in the database, in order. `shards`: the installation's shard count.
   std::vector<Shard> shards_at(DatabaseId database_id, int shards) const;
 };
-// Reads the registry. Error invalid: the session's database is not the control database of its installation; or it is a
-// copy of one, and the installation has several databases.
+// Reads the registry. Error invalid: the session's database is not the control database of its installation, or it is a
+// copy of one and the installation has several databases.
 Result<Registry> read_registry(Session& control);
 
-// Checks that the session's database is the one registered as `wanted`, and has all shards that the map places in it,
-// except moving ones. Not for the control database itself. Error invalid: it is not, and why.
+// Checks that the session's database is the registered database `wanted`, and has all shards that the map places in it,
+// except moving ones. Not for the control database. Error invalid: a check fails; the message says why.
 Status check_registered(Session& session, const Registry& registry, const RegisteredDatabase& wanted, int shards);
 
 struct ServerReport {
   std::vector<std::string> warnings;  // settings that an operator should change, human-readable
   std::string superuser;              // the session's role if it is a superuser, else empty
 };
-// Inspects a server's settings, on a short connection of its own, even of a standby.
+// Reads a server's settings, on a new connection. The server may be a standby.
 Result<ServerReport> server_report(const SessionConfig& config);
 
 // A database given to `tocsin migrate`; the first is the control database.
 struct GivenDatabase {
   Session& session;
-  std::string name;     // empty: that of the database
+  std::string name;     // empty: named as the database
   std::string address;  // as database_name()
 };
-// Registers new databases in the control database, makes them part of the installation, and assigns shards: spread
-// evenly at the first migration; later databases get none. One transaction in each database. Safe to repeat: completes
-// what was interrupted. Calls `on_step`, before the commit, with a line of text for each database added or restored.
-// REQUIRES: at least one; all have this binary's schema and one shard count. Error invalid: a new one is not empty, or
-// belongs to another installation; a name is taken, or the database is registered under another; more than
-// kMaxDatabases.
+// Registers new databases in the control database, joins them to the installation, and assigns shards to databases:
+// evenly at the first migration; databases that join later get none. One transaction in each database. May be repeated:
+// it completes an interrupted call.
+//  - `on_step`: called before the commit, with a line of text for each database added or restored.
+//  - Error invalid: a new database is not empty or belongs to another installation, a name is taken, the database is
+//    registered under another name, or there are more than kMaxDatabases.
+// REQUIRES: at least one database; all have this binary's schema and the same shard count.
 Status register_databases(std::span<const GivenDatabase> given, int shards,
                           const std::function<void(const std::string&)>& on_step);
 

@@ -107,7 +107,7 @@ void refuse_another(const ExpectedDatabase& expected, const DatabaseIdentity& fo
 
 std::string said(const std::exception& error) {
   const std::string text = one_line(error.what());
-  // What libpqxx says when the connection ends between two statements tells an operator nothing.
+  // The message of libpqxx for a connection that ends between two statements tells an operator nothing.
   return text.find("Could not obtain client encoding") == text.npos ? text : "the connection was lost";
 }
 

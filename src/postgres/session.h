@@ -1,19 +1,19 @@
-// Session: one database connection that connects again by itself and turns libpqxx's exceptions into Errors. All stores
-// of src/postgres use it, but for the listener, which has a bare connection; every thread has its own.
+// Session: one database connection that reconnects by itself and turns libpqxx's exceptions into Errors. All stores of
+// src/postgres use sessions (PgListener has a bare connection); every thread has its own. Thread: owner only.
 //
-// Settings travel in the connection string, so a new connection has them: time-outs on everything (connect, statement,
-// lock, idle transaction, TCP), UTC, and synchronous_commit = on. The URL may replace those of connect and TCP. Plans
-// are pinned to index scans and nested loops, which fit small batches against big tables whatever the statistics say;
-// sessions for lists, reports, membership, moves and migrations leave plans to the planner.
+// Settings are part of the connection string, so every new connection has them: time-outs (connect, statement, lock,
+// idle transaction, TCP), UTC, and synchronous_commit = on. The URL may replace the time-outs of connect and TCP. Plans
+// are pinned to index scans and nested loops, which fit small batches in big tables whatever the statistics say.
+// Sessions for lists, reports, membership, moves and migrations leave plans to the planner.
 //
 // A pooler that shares sessions between transactions takes no settings and keeps no prepared statements. The session
-// detects it when it connects; statements go as text then, and the role must have the settings (see server_report() in
-// registry.h).
+// detects a pooler when it connects, and then sends statements as text. The role must have the settings then (see
+// server_report() in registry.h).
 //
-// After a write in doubt the next connection first ends the server process that may still execute it; until that is
-// gone, for 20 s at most, calls end with Error unavailable. So what a later call reads is final: a claim that was given
-// up does not win jobs after the node has asked what it won. (Not through a pooler, where the processes are shared.)
-// Thread: owner only.
+// After a write in doubt (it may have happened) the next connection first ends the server process that may still
+// execute the write. Until that process is gone, for 20 s at most, calls end with Error unavailable. So later reads are
+// final: a claim without an answer cannot win jobs after the node has read which jobs it won. Through a pooler this
+// does not hold, because server processes are shared.
 #pragma once
 
 #include <chrono>
@@ -32,20 +32,20 @@
 
 namespace tocsin {
 
-// Thrown by the `work` of a Session to leave its transaction; becomes Error invalid.
+// Thrown by the `work` of a Session: rolls the transaction back, and the call ends with Error invalid.
 class Refused : public pqxx::data_exception {
  public:
   explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
 };
 
-// As Refused; becomes Error superseded.
+// As Refused, but Error superseded: another process has taken the work over.
 class Superseded : public pqxx::sql_error {
  public:
   static constexpr const char* kState = "TC002";
   explicit Superseded(const std::string& why) : pqxx::sql_error(why, "", kState) {}
 };
 
-// As Refused, because of contention; becomes Error conflict.
+// As Refused, but Error conflict: another transaction is in the way, and a repetition may succeed.
 class Busy : public pqxx::sql_error {
  public:
   explicit Busy(const std::string& why) : pqxx::sql_error(why, "", "40001") {}
@@ -62,7 +62,7 @@ struct SessionConfig {
   bool is_planned_each_time = false;  // for statements whose best plan differs with their parameters
   // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
-  // Called with every id that two jobs had, on the session's thread; see duplicate_ids.h.
+  // Called with each id that two jobs had (duplicate_ids.h), on the session's thread.
   std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
 };
@@ -81,8 +81,8 @@ Result<std::string> database_name(const std::string& url);
 // which refuses them. Error invalid: not a connection string.
 Result<std::string> connection_string(const SessionConfig& config, bool has_settings = true);
 
-// The server's process of a session. A pid is given again after the process ends; the time of its start, as the server
-// writes it, tells two apart.
+// The server process of a session. A pid may be used again after the process ends; the start time, as the server writes
+// it, tells the processes apart.
 struct ServerProcess {
   std::int64_t pid = 0;
   std::string started_at;
@@ -94,20 +94,19 @@ struct Connected {
   ServerProcess process;
 };
 
-// Connects, and finds out whether a pooler answers and, with `expected`, which database. Throws what libpqxx throws,
-// also when another database answers than expected. The connection never reconnects by itself. `at_most`: the longest
-// wait for the answers after the connection is made.
+// Connects. Finds out whether a pooler answers and, if `expected` is set, which database answers. The connection never
+// reconnects by itself. `at_most`: the longest wait for answers after the connection is made. Throws what libpqxx
+// throws, also if another database than `expected` answers.
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
-// What an exception of libpqxx says, on one line, for Error::message.
+// The message of an exception of libpqxx on one line, for Error::message.
 std::string said(const std::exception& error);
 
-// Whether the server is read-only, as its last answer reported: a demoted primary that stays up must not be read while
-// writes go to its successor. Sends nothing.
+// Whether the server is read-only, as its last answer reported. A demoted primary that stays up must not be read,
+// because writes go to its successor. Sends nothing.
 bool is_demoted(const pqxx::connection& connection);
 
-// The time after which an unanswered call is ended (call_watch.h): 3 s longer than a statement may take; a day if that
-// has no limit.
+// The time limit of an unanswered call (call_watch.h): 3 s longer than the statement time-out; a day if there is none.
 std::chrono::milliseconds patience(const SessionConfig& config);
 
 // Error::field of unavailable: no connection could be opened.
@@ -123,7 +122,7 @@ class Session {
   //   the URL is not a connection string                               invalid
   //   no connection can be made; another database answers              unavailable, the first with field kUnreachable
   //   connection lost or ended by the server, or no SQL error: read()  unavailable
-  //                                                           others   in_doubt
+  //                                                      other calls   in_doubt
   //   the server has become read-only, seen after read()               unavailable
   //   statement time-out                                               unavailable, field kTooSlow
   //   lock time-out (field kLocked), deadlock, unique key, Busy        conflict
@@ -166,12 +165,12 @@ class Session {
   Result<T> write_on_connection(const std::function<T(pqxx::connection&)>& work, Duration more = Duration(0)) {
     return run<T>(true, work, more);
   }
-  // The longest wait for the answer of each call from now on, and for each connect (whole seconds, at least 2). A call
-  // that reaches it fails as if the connection had broken.
+  // Sets the longest wait for the answer of each later call, and for each connect (in whole seconds, at least 2). A
+  // call that takes longer fails as if the connection had broken.
   void answer_within(Duration limit) { limit_ = limit; }
 
-  // The statement made by `sql`, prepared once per connection under `name`; through a pooler its text. REQUIRES: called
-  // inside `work`; every call with this name gives the same SQL.
+  // The statement that `sql` returns, prepared once per connection under `name`; through a pooler its text. REQUIRES:
+  // called inside `work`; every call with this name gives the same SQL.
   const Statement& prepared(const std::string& name, const std::function<std::string()>& sql);
   // The same for the statement of sql/<name>.sql.
   const Statement& prepared(const char* name);
@@ -183,12 +182,12 @@ class Session {
 
   const SessionConfig& config() const { return config_; }
   void disconnect();  // the next call connects again
-  // How often it has connected. A connection lost while idle is replaced silently, maybe by one to a standby that has
-  // taken over without the last commits: compare to notice it.
+  // How often it has connected. A connection that was lost while idle is replaced silently. The new one may reach a
+  // standby that has taken over without the last commits; a caller compares the number to notice that.
   std::uint64_t connections() const { return connections_; }
 
  private:
-  // What a write that is in doubt has left behind.
+  // A write in doubt, whose server process may still execute it.
   struct Unfinished {
     ServerProcess process;
     std::chrono::steady_clock::time_point until;  // when it is not waited for any more
@@ -213,7 +212,7 @@ class Session {
   }
   std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, Duration more);
   std::optional<Error> connect();
-  // Ends what the server still does for the write in doubt. False: it has not ended yet.
+  // Ends the server process of the write in doubt. False: it has not ended yet.
   bool end_unfinished(pqxx::connection& connection);
 
   SessionConfig config_;
@@ -227,7 +226,7 @@ class Session {
   std::uint64_t connections_ = 0;
 };
 
-// Runs a statement of the session that `tx` belongs to.
+// Executes a statement of prepared(), in a transaction of the same session.
 template <class... Args>
 pqxx::result exec(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
   return statement.is_prepared ? tx.exec_prepared(statement.text, std::forward<Args>(args)...)

@@ -1,5 +1,5 @@
-// Converts times and arrays to and from PostgreSQL's text format, for parameters and results of statements. Thread:
-// any.
+// Converts times and arrays to and from PostgreSQL's text format, for parameters and results of statements. Used by the
+// stores of src/postgres. Thread: any.
 #pragma once
 
 #include <charconv>
@@ -15,8 +15,8 @@ namespace tocsin {
 // A timestamptz such as 2026-03-01 12:00:00.250000+00; -infinity for WallTime::min(), infinity for WallTime::max().
 // REQUIRES: any other time lies in the years 1 to 9999.
 std::string to_pg(WallTime time);
-// The reverse of to_pg(), for a result of a session whose timezone is UTC and datestyle is ISO. Throws std::range_error
-// for other text, such as a time outside of the years 1 to 9999, which another program may have written.
+// The reverse of to_pg(). REQUIRES: the session's timezone is UTC and its datestyle is ISO. Throws std::range_error for
+// other text, such as a time outside of the years 1 to 9999, which another program may have written.
 WallTime wall_time_from_pg(std::string_view text);
 
 // Builds the literal of an array, such as {1,2,NULL} or {"a","say \"b\"",NULL}, for one parameter of a statement. All
@@ -44,8 +44,8 @@ class PgArray {
   std::string text_ = "{";
 };
 
-// Reads an array of integers, such as {1,2,3}. REQUIRES: it has no NULL and no number that T does not hold; the result
-// would end there, without an error.
+// Reads an array of integers, such as {1,2,3}. REQUIRES: no element is NULL or too large for T; otherwise the result
+// ends before that element, without an error.
 template <class T>
 std::vector<T> numbers_from_array(std::string_view text) {
   std::vector<T> numbers;

@@ -1,4 +1,5 @@
-// Values of rows and parameters of statements: fields as values of C++, and jobs and leases as arrays of SQL.
+// Reads fields of rows as C++ values, and builds array parameters of jobs and leases. Used by the stores of
+// src/postgres. Thread: any.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ std::optional<T> optional_of(const pqxx::field& field) {
     return field.as<T>();
 }
 
-// The first column of rows.
+// The first column of all rows.
 template <class T>
 std::vector<T> column_of(const pqxx::result& rows) {
   std::vector<T> values;
@@ -38,7 +39,7 @@ std::vector<T> column_of(const pqxx::result& rows) {
   return values;
 }
 
-// Of whole numbers.
+// The literal of an array of integers.
 template <class Numbers>
 std::string array_of(const Numbers& numbers) {
   PgArray array;
@@ -46,7 +47,7 @@ std::string array_of(const Numbers& numbers) {
   return array.literal();
 }
 
-// Jobs by shard and id.
+// Jobs as two array parameters: shards and ids, in the same order.
 struct JobArrays {
   JobArrays() = default;
   explicit JobArrays(std::span<const JobId> ids) {
@@ -61,6 +62,7 @@ struct JobArrays {
   PgArray shards, jobs;
 };
 
+// Leases as three array parameters: shards, ids and tokens, in the same order.
 struct LeaseArrays : JobArrays {
   LeaseArrays() = default;
   explicit LeaseArrays(std::span<const Lease> leases) {

@@ -18,16 +18,17 @@ namespace tocsin {
 
 struct RedisServer {
   BrokerPeer peer;
-  std::string user, password;  // empty user: the default one; empty password: no login, `user` is ignored
+  // Empty user: the default user. Empty password: no login, and `user` is ignored.
+  std::string user, password;
   int database = 0;
 };
 
 struct RedisStream {
   std::string name;
-  std::optional<std::int64_t> maxlen;  // the stream is trimmed to about this number of entries; empty: never
+  std::optional<std::int64_t> maxlen;  // trims the stream to about this number of entries; nullopt: never
 };
 
-// Thread: owner only (the publisher's), except interrupt() (any).
+// Thread: owner only (the publisher's), except interrupt() (any, while the link lives).
 class RedisLink final : public Link {
  public:
   RedisLink(RedisServer server, RedisStream stream) : server_(std::move(server)), stream_(std::move(stream)) {}

@@ -1,4 +1,4 @@
-// Work that runs while something else is measured.
+// BackgroundWork: work that runs on a thread of its own while the bench measures something. Thread: owner only.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace tocsin::bench {
 
-// Does something again and again on a thread of its own until it is stopped.
+// Calls `work` again and again, `pause` apart, until stop().
 class BackgroundWork {
  public:
   BackgroundWork(std::chrono::milliseconds pause, std::function<void()> work)
@@ -21,7 +21,7 @@ class BackgroundWork {
             failure_ = std::current_exception();
           }
         }) {}
-  // Throws what stopped it.
+  // Ends the thread. Rethrows the exception that `work` threw; it ended the work.
   void stop() {
     thread_.request_stop();
     thread_.join();

@@ -1,4 +1,4 @@
-// A receiver that keeps what came.
+// Deliveries: an HTTP receiver of webhooks that keeps every request. `delay`: its time to answer.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace tocsin::bench {
 
-// Thread: owner only, but for count().
+// Thread: owner only, except count() (any).
 class Deliveries {
  public:
   explicit Deliveries(std::chrono::milliseconds delay = {})
@@ -22,7 +22,7 @@ class Deliveries {
   std::string url_of(int n) const { return receiver_.url_of(n); }
   std::int64_t count() const { return count_; }
 
-  // Ends the receiver; then what it received.
+  // Stops the receiver and returns all requests.
   const std::vector<WebhookRequest>& stop() {
     receiver_.stop();
     return all_;
@@ -35,7 +35,7 @@ class Deliveries {
     return true;
   }
 
-  std::vector<WebhookRequest> all_;  // of the receiver's thread until it has stopped
+  std::vector<WebhookRequest> all_;  // used by the receiver's thread until it has stopped
   std::atomic<std::int64_t> count_{0};
   Receiver receiver_;
 };

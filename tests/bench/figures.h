@@ -1,4 +1,5 @@
-// What the benchmark reports: every figure by name, with its unit, what it is compared with, and its target.
+// The figures that the bench reports: name, unit, the figure to compare with, and target. Results: their measured
+// values.
 #pragma once
 
 #include <map>
@@ -9,14 +10,15 @@
 
 namespace tocsin::bench {
 
+// One measured quantity.
 struct Figure {
   enum class Rounds { median, least, most, sum };  // how the values of several rounds become one
 
   std::string name;   // stable: the key of --json
-  std::string title;  // for people
+  std::string title;  // human-readable
   std::string unit;
   std::string target = {};
-  std::string floor = {};  // name of the figure that says what the database alone can do
+  std::string floor = {};  // name of the figure that shows what the database alone can do
   Rounds rounds = Rounds::median;
 };
 
@@ -26,21 +28,19 @@ struct Section {
   std::vector<Figure> figures;
 };
 
-// What a run may vary.
+// What a caller of the bench may vary.
 struct Variants {
-  std::vector<int> claimers;        // that the drain is measured with
-  std::vector<std::size_t> depths;  // jobs that wait while others are measured; the first is what the others are
-                                    // compared with
+  std::vector<int> claimers;        // numbers of claimers for the measurement drain
+  std::vector<std::size_t> depths;  // numbers of waiting jobs; the first is the base of comparison
 };
 
 // All figures, in the order they are reported.
 std::vector<Section> catalog(const Variants& variants);
 
-// One line of a series: what was observed at one point, by name.
+// One point of a series: values by name, such as {start_s, 30}.
 using Point = std::vector<std::pair<std::string, double>>;
 
-// The values that the rounds gave, and what was observed on the way.
-// Thread: owner only.
+// The values of all rounds, and the series. Thread: owner only.
 class Results {
  public:
   void add(const std::string& figure, double value) { values_[figure].push_back(value); }
@@ -56,9 +56,9 @@ class Results {
   std::vector<std::pair<std::string, Point>> points_;  // in the order they were observed
 };
 
-// REQUIRES: `sorted` is; 0 when it is empty.
+// REQUIRES: `sorted` is sorted. 0 if it is empty.
 double quantile(const std::vector<double>& sorted, double q);
-// 0 when there are none.
+// 0 if there are no values.
 double median(std::vector<double> values);
 
 }  // namespace tocsin::bench

@@ -1,4 +1,5 @@
-// A load generator: one thread, keep-alive connections, on each the next request as soon as the last is answered.
+// run_load(): a load generator on one thread. It keeps `connections` open, and sends the next request on each as soon
+// as the last one is answered.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +9,33 @@
 
 namespace tocsin::bench {
 
-// A whole request as it goes over the wire.
+// An HTTP/1.1 request as text.
 std::string request_text(const std::string& method, const std::string& path, const std::string& body = "");
 
 struct Load {
   int port = 0;
   int connections = 32;
   int expected_status = 200;
-  // Writes request number n = 0, 1, ...; false when there are no more.
+  // Writes request number n (0, 1, ...) into `request`. False: there are no more.
   std::function<bool(std::int64_t n, std::string& request)> next;
-  // May be empty. Called for expected answers only.
+  // Called for each answer with expected_status; may be empty.
   std::function<void(std::int64_t n, const std::string& body)> on_answer;
 };
 
 struct LoadReport {
-  std::int64_t answered = 0;    // as expected
-  std::int64_t unexpected = 0;  // with another status
+  std::int64_t answered = 0;    // answers with expected_status
+  std::int64_t unexpected = 0;  // answers with another status
   std::string first_unexpected;
   double seconds = 0;              // from the first request to the last answer
-  std::vector<double> latency_ms;  // of every answer as expected, sorted
+  std::vector<double> latency_ms;  // of each answer with expected_status, sorted
 
   double per_second() const { return static_cast<double>(answered) / seconds; }
 };
 
-// Throws Failure when a connection breaks, or nothing is answered for half a minute.
+// Throws Failure if a connection breaks, or no request is answered for half a minute.
 LoadReport run_load(const Load& load);
 
-// The same, and throws Failure when an answer is not as expected.
+// As run_load(); also throws Failure if an answer has another status than expected.
 LoadReport run_strict_load(const Load& load);
 
 }  // namespace tocsin::bench

@@ -1,4 +1,5 @@
-// What the measurements of isolation report: many types, slow endpoints, overload, drifting clocks, several nodes.
+// The figures of the measurements of isolation: whether a type or a node slows down others (many types, slow endpoints,
+// overload, clocks that drift, several nodes).
 #pragma once
 
 #include "bench/figures.h"

@@ -1,4 +1,4 @@
-// The jobs of a workload, as requests.
+// BenchJob: a job of a workload, and the REST requests that create it.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace tocsin::bench {
 
-inline constexpr const char* kType = "bench";
+inline constexpr const char* kType = "bench";  // name of the usual type
 
 struct BenchJob {
-  std::int64_t number = 0;  // unique within the run: the business key
+  std::int64_t number = 0;  // unique in a run; part of the biz_id
   WallTime due{};
   const char* type = kType;
 };
 
 std::string biz_id_of(const BenchJob& job);
-// About 200 bytes, as a caller's data often is.
+// About 200 bytes of JSON, as callers' data often is.
 std::string attribute_of(const BenchJob& job);
-// The body of POST /v1/jobs, and of POST /v1/jobs/batch.
+// job_body(): the body of POST /v1/jobs. batch_body(): of POST /v1/jobs/batch.
 std::string job_body(const BenchJob& job);
 std::string batch_body(std::span<const BenchJob> jobs);
 

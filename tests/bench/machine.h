@@ -1,4 +1,4 @@
-// Where the figures were measured: without it they say nothing.
+// Describes the machine and the PostgreSQL server on which the figures were measured.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tocsin::bench {
 
-// What is described, and how; in the order it is printed.
+// Pairs of a property and its value, in the order of the report.
 using Machine = std::vector<std::pair<std::string, std::string>>;
 
 Machine describe_machine(const PostgresServer& server);
 
-// Programs that want to run right now, on average over the last minute.
+// The load average of the last minute.
 double load_average();
 
 }  // namespace tocsin::bench

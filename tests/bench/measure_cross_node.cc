@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPause(10);  // between creates: nothing is shared then, and nobody waits for the machine
+constexpr milliseconds kPause(10);  // between creates: no statement is shared then, and no job waits for the machine
 constexpr int kDelayMs = 200;
 
 std::int64_t number(pqxx::connection& connection, const std::string& sql) {

@@ -1,5 +1,6 @@
-// The measurements, one function each; every call is one round, on databases of its own. Those that take long are run
-// on request only, once, and do their rounds themselves: what they prepare serves all of them.
+// The measurements of the bench, one function each. One call is one round, on databases of its own. Long measurements
+// (is_long) run only on request, and only once: they repeat their rounds themselves, because what they prepare takes
+// long.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 
 namespace tocsin::bench {
 
-// How much work; --quick makes it a tenth.
+// How much work each measurement does; the option --quick makes it a tenth. Names end in the unit where it is not a
+// number of jobs or rows.
 struct Sizes {
   std::size_t lateness_jobs = 5'000;
   int lateness_s = 30;
@@ -23,9 +25,9 @@ struct Sizes {
   std::size_t cancel_jobs = 20'000;
   std::size_t backlog_jobs = 1'000'000;
   std::size_t verb_jobs = 200'000;
-  std::size_t slow_list_rows = 1'000'000;    // done, that a list of a rare type reads
+  std::size_t slow_list_rows = 1'000'000;    // done jobs that a list of a rare type reads
   std::size_t key_history_jobs = 1'000'000;  // finished today, and on 30 days before
-  std::size_t verb_history_jobs = 300'000;   // finished a moment before the verbs are timed
+  std::size_t verb_history_jobs = 300'000;   // jobs finished just before the verbs are timed
   std::size_t webhook_jobs = 4'000;
   int webhook_s = 2;
   std::size_t burst_jobs = 10'000;
@@ -35,9 +37,9 @@ struct Sizes {
   std::size_t broker_jobs = 30'000;
   int endpoint_s = 5;
   int isolation_s = 20;
-  std::size_t noop_rate = 30'000;  // of all noop types together, beside webhooks
-  int gateway_ms = 10'000;         // until slow endpoints answer
-  int gateway_rounds = 5;          // of answers that are counted
+  std::size_t noop_rate = 30'000;  // jobs per second of all noop types, beside webhooks
+  int gateway_ms = 10'000;         // time of slow endpoints to answer
+  int gateway_rounds = 5;          // rounds of answers that count
   std::size_t life_jobs = 50'000;
   std::size_t counting_jobs = 50'000;
   int counting_pairs = 10;
@@ -60,9 +62,9 @@ struct Sizes {
   std::vector<std::size_t> depths = {0, 1'000'000, 10'000'000};
   std::size_t history_jobs = 10'000'000;
   int history_days = 10;
-  std::size_t report_jobs = 10'000'000;  // live, and as many finished
+  std::size_t report_jobs = 10'000'000;  // live jobs, and as many finished ones
   int report_types = 30;
-  int reader_rounds = 4;  // quiet and read in five ways in turn, 10 s each
+  int reader_rounds = 4;  // each: undisturbed, then with five kinds of readers, 10 s each
   int snapshot_s = 600;
   int snapshot_before_s = 90;
   int snapshot_after_s = 150;
@@ -71,6 +73,7 @@ struct Sizes {
 };
 Sizes quick_sizes();
 
+// What a measurement needs.
 struct Bench {
   PostgresServer& server;
   Program binary;
@@ -119,7 +122,7 @@ void measure_mixed(Bench& bench);
 struct Measurement {
   const char* name;
   void (*run)(Bench&);
-  bool is_long = false;  // on request only, and once
+  bool is_long = false;  // only on request, and once
 };
 const std::vector<Measurement>& measurements();
 

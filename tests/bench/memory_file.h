@@ -1,4 +1,4 @@
-// A file for a program that this one starts, in memory: gone with this program, whatever ends it.
+// MemoryFile: a file in memory, for a program that the bench starts. It ends with the bench, also after a crash.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace tocsin::bench {
 
 class MemoryFile {
  public:
-  explicit MemoryFile(const std::string& content);  // throws Failure
+  explicit MemoryFile(const std::string& content);  // throws Failure: no file
   ~MemoryFile();
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;

@@ -1,13 +1,14 @@
-// This program as a node whose handlers do nothing, so that claiming, running and finishing can be measured alone.
+// Runs this bench program as a node whose `cpp` handlers do nothing, so that only claiming, running and finishing are
+// measured.
 #pragma once
 
 namespace tocsin::bench {
 
-// The type's handler. REQUIRES: what is started is serve_main().
+// kCppHandler: the handler settings of a type; REQUIRES: the node runs serve_main(). kThisProgram: the path to start.
 inline constexpr const char* kCppHandler = R"({"kind":"cpp"})";
 inline constexpr const char* kThisProgram = "/proc/self/exe";
 
-// main() of `serve`: understands the options of a node.
+// The main() of such a node; takes the options of `tocsin serve`.
 int serve_main(int argc, char** argv);
 
 }  // namespace tocsin::bench

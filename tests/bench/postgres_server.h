@@ -1,4 +1,5 @@
-// The PostgreSQL that is measured: one that the caller names, or a private cluster that lives as long as the run.
+// PostgresServer: the PostgreSQL server that the bench measures. The caller names it, or the bench starts a private one
+// for the run.
 #pragma once
 
 #include <mutex>
@@ -11,21 +12,21 @@ namespace tocsin::bench {
 
 class PostgresServer {
  public:
-  // `url` names a maintenance database whose user may create databases; empty: starts a private cluster by the script
-  // scripts/postgres.sh below `root`. Throws Failure.
+  // `url`: a database in which the user may create others; empty: starts a private server by scripts/postgres.sh below
+  // `root`. Throws Failure.
   PostgresServer(const std::string& url, const std::string& root);
-  // Another private cluster, with more in its environment. Throws Failure.
+  // Starts another private server, with these environment variables added. Throws Failure.
   PostgresServer(const PostgresServer& other, const Environment& environment);
   ~PostgresServer();  // remove_all()
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
-  // An empty database; returns its URL. The server has written a checkpoint, so that none falls into a measurement.
+  // Creates an empty database and returns its URL. The server has written a checkpoint first, so that none disturbs the
+  // measurement.
   std::string create_database();
   void drop_database(const std::string& url);
 
-  // Takes back whatever this run has put on the machine.
-  // Thread: any.
+  // Drops the databases of this run, or removes the private server. Thread: any.
   void remove_all();
 
   const std::string& url() const { return url_; }
@@ -33,17 +34,17 @@ class PostgresServer {
   const std::string& script() const { return script_; }  // scripts/postgres.sh
 
  private:
-  void start(Environment environment);  // the private cluster
+  void start(Environment environment);  // starts the private server
 
   const std::string script_;
-  std::string folder_;  // of the private cluster, or empty
+  std::string folder_;  // of the private server; empty: none
   std::string url_;
   int count_ = 0;
   std::mutex mutex_;
   std::set<std::string> databases_;  // guarded by mutex_
 };
 
-// Dropped when it goes out of scope.
+// A database, dropped with the object.
 class Database {
  public:
   explicit Database(PostgresServer& server) : server_(server), url_(server.create_database()) {}
@@ -57,7 +58,7 @@ class Database {
   const std::string url_;
 };
 
-// A primary and its standby, both private; they are removed with this object.
+// A private primary and its standby; removed with the object.
 class ServerPair {
  public:
   // `script`: scripts/postgres.sh. Throws Failure.
@@ -66,10 +67,10 @@ class ServerPair {
   ServerPair(const ServerPair&) = delete;
   ServerPair& operator=(const ServerPair&) = delete;
 
-  // Names both servers; a connection is made to the one that takes writes.
+  // Names both servers: a client connects to the one that takes writes.
   const std::string& url() const { return url_; }
 
-  // The primary ends as in a crash, and the standby becomes the primary. Returns when it takes writes.
+  // Kills the primary as a crash does, and promotes the standby. Returns when the new primary takes writes.
   void fail_over();
 
  private:

@@ -1,5 +1,6 @@
-// Jobs written straight into the tables, in the shape the node writes them: millions of them within minutes, so that a
-// database which has been in use for long can be measured.
+// Writes jobs into the tables directly, as nodes would have left them: millions within minutes. So the bench can
+// measure a database that has been in use for long. `types`: jobs belong in turn to kType, kType.1, kType.2 and so on.
+// REQUIRES: these types exist.
 #pragma once
 
 #include <cstddef>
@@ -7,22 +8,21 @@
 
 namespace tocsin::bench {
 
-// Without their indexes the tables are filled several times faster; they are made again from their own definitions.
-enum class Indexes { kept, rebuilt };  // rebuilt: REQUIRES: no node is running
+// rebuilt: drops the indexes, fills the tables several times faster, and creates the indexes again. REQUIRES: no node
+// runs.
+enum class Indexes { kept, rebuilt };
 
-// Jobs of several types are of kType, kType.1, kType.2, ... in turn, which must be known.
-
-// Pending jobs of kType, which must be known, with their counts. `due` is SQL for the time that job number i is due.
+// Writes `n` pending jobs and their counts. `due`: SQL for the due time of job number i.
 void write_pending(const std::string& database, std::size_t n, const std::string& due, Indexes indexes, int types = 1);
 
-// Jobs of kType that were done on the days before today, as many on each. Days are kept or dropped as a whole.
+// Writes `n` jobs that were done on the `days` days before today, as many on each day.
 void write_finished(const std::string& database, std::size_t n, int days, int types = 1);
 
-// Jobs of kType that were done today, in the order of their numbers, with their counts: four of each key `finished-i`.
-// They leave what the planner knows of their table as it is.
+// Writes `n` jobs of kType that were done today, with their counts: four per biz_id `finished-i`. The planner's
+// statistics of the table stay as they are.
 void write_finished_today(const std::string& database, std::size_t n);
 
-// Statistics and the visibility map of all tables, and the checkpoint out of the way, over several connections.
+// Vacuums and analyses all tables, over several connections, and writes a checkpoint.
 void settle(const std::string& database);
 
 }  // namespace tocsin::bench

@@ -1,4 +1,4 @@
-// What programs on this machine have used of its processors.
+// Processor time that processes of this machine have used.
 #pragma once
 
 #include <sys/types.h>
@@ -7,13 +7,13 @@
 
 namespace tocsin::bench {
 
-// User and system time of a running program, in seconds. Throws Failure.
+// User and system time of a running process, in seconds. Throws Failure.
 double processor_seconds(pid_t pid);
 
-// Of a server and all its processes, those that have ended too.
+// The same for a server and all its child processes, ended ones included.
 double processor_seconds_of_all(pid_t server);
 
-// The PostgreSQL server behind a connection. Throws Failure when it runs elsewhere.
+// The PostgreSQL server process of a connection. Throws Failure if it runs on another machine.
 pid_t server_of(pqxx::connection& connection);
 
 }  // namespace tocsin::bench

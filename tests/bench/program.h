@@ -1,4 +1,4 @@
-// The program that is measured.
+// Program: the `tocsin` binary that is measured, and how many nodes of it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Program {
   // Implicit: most measurements start one node.
   Program(std::string file, int count = 1) : path(std::move(file)), nodes(count) {}
   std::string path;
-  int nodes;  // that share the database of a Subject
+  int nodes;  // nodes on the database of a Subject
 };
 
 }  // namespace tocsin::bench

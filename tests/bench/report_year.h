@@ -1,4 +1,4 @@
-// A year of report slots, written straight into the tables in the shape that nodes write them.
+// Writes a year of report rows into the tables directly, as nodes would have left them.
 #pragma once
 
 #include <string>
@@ -6,18 +6,18 @@
 
 namespace tocsin::bench {
 
-// 15-minute slots, hours and days of the last year for each known type, with histograms of lateness and duration; what
-// became of each day's jobs, reasons of deaths, the horizon and audit records; with statistics. Days of time zones are
-// not kept yet.
+// For each type of the last year: rows per 15 minutes, hour and day with histograms of lateness and duration, the
+// outcomes of each day's jobs, and reasons of deaths. Also the horizon (what is due when), audit records, and the
+// planner's statistics. Totals for days of time zones are not stored yet.
 void write_report_year(const std::string& database);
 
-// Adds up the days of time zones that begin on one UTC day, as nodes do once a day. Returns the seconds it took.
+// Stores the totals of time-zone days that begin on one UTC day, as nodes do once a day. Returns the seconds.
 double keep_zone_days_of_a_day(const std::string& database);
-// Counts the horizon of each type once, as nodes do, and leaves all of them to be counted again. Returns the ms of
-// each.
+// Counts the horizon of each type once, as nodes do, and marks all types as not counted. Returns the milliseconds of
+// each count.
 std::vector<double> horizon_counts_ms(const std::string& database);
-// Adds up those of the year of the zones that the measurement reads, and marks all others as done: nodes would work on
-// them for half an hour. A node that runs may keep some meanwhile.
+// Stores the year's totals of the time zones that the measurement reads, and marks the other zones as done: nodes would
+// need half an hour for them. A running node may store some meanwhile.
 void keep_days_of_read_zones(const std::string& database);
 
 }  // namespace tocsin::bench

@@ -1,4 +1,4 @@
-// How long a node's stages take for their steps, as its /metrics tell.
+// How long the steps of a node's stages take, read from its /metrics.
 #pragma once
 
 #include <map>
@@ -7,26 +7,26 @@
 
 namespace tocsin::bench {
 
-// A histogram that only grows, or the difference of two readings of it. Seconds.
+// A histogram of step times in seconds, or the difference of two readings.
 struct StepHistogram {
   std::vector<double> bounds;  // of the buckets, the last infinite
-  std::vector<double> counts;  // of steps no longer than the bound
+  std::vector<double> counts;  // steps that took no longer than the bound
   double steps = 0;
-  double seconds = 0;  // of all together
+  double seconds = 0;  // the sum of all steps
 
   StepHistogram since(const StepHistogram& earlier) const;
-  // By linear interpolation within a bucket, as Prometheus does it; 0 when there are no steps.
+  // Interpolates linearly in a bucket, as Prometheus does; 0 if there are no steps.
   double quantile(double q) const;
 };
 
-// What GET /metrics answers. Throws Failure.
+// The answer to GET /metrics. Throws Failure.
 std::string metrics_of(int port);
-// The sum of the values of one of them. Throws Failure when there is none.
+// The sum of all values of this metric. Throws Failure if the node has no such metric.
 double counter_of(int port, const std::string& name);
 
 using StageTimes = std::map<std::string, StepHistogram>;  // by the name of the stage
 
-// All that the node has done so far. Throws Failure.
+// All steps since the node's start. Throws Failure.
 StageTimes stage_times_of(int port);
 
 }  // namespace tocsin::bench

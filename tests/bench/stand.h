@@ -1,5 +1,5 @@
-// A database in a certain state, on which a node is started again and again: what is measured there is compared with
-// what is measured on an empty one, in turns.
+// Stand: a database in a certain state, such as one with ten million waiting jobs. The bench starts a node on it again
+// and again, in turn with a node on an empty database, and compares the figures.
 #pragma once
 
 #include <string>
@@ -11,31 +11,34 @@
 
 namespace tocsin::bench {
 
+// How much one pass measures.
 struct PassSizes {
   std::size_t lateness_jobs = 0;
   Duration lateness_spread{};
   std::size_t drain_jobs = 0;  // 0: not measured
   double create_s = 0;
-  std::size_t cancels = 0;  // at most; of jobs that were just created
+  std::size_t cancels = 0;  // at most; jobs that the pass has just created
 };
 
+// The figures of one pass. Rates per second, p99 in milliseconds.
 struct Pass {
   std::vector<double> lateness_ms;  // sorted
   double drain = 0, create = 0, create_p99 = 0, cancel = 0, cancel_p99 = 0;
 
-  // As a point of a series; the drain when it was measured.
+  // As a point of a series; `drain` only if it was measured.
   Point point() const;
 };
 
 // Thread: owner only, the main thread.
 class Stand {
  public:
-  // Migrated, the type known, and no node running.
+  // Creates the database with schema and type; no node runs.
   Stand(Bench& bench, std::vector<std::string> options_of_the_node);
 
   const std::string& url() const { return database_.url(); }
 
-  // One node from start to end; afterwards as many jobs are pending as before.
+  // Starts a node, measures, and stops the node. As many jobs are pending afterwards as before. `seed`: of the due
+  // times.
   Pass run_pass(const PassSizes& sizes, std::uint64_t seed);
 
  private:
@@ -45,10 +48,11 @@ class Stand {
   const SubjectOptions options_;
 };
 
-// The lateness of all passes together, sorted.
+// The lateness of all passes, sorted, in milliseconds.
 std::vector<double> pooled_lateness(const std::vector<Pass>& passes);
 
-// Adds the figures `prefix`.lateness_p99, .create, ..., and what they are in relation to `base`, round by round.
+// Adds the figures `prefix`.lateness_p99, `prefix`.create and so on, and their ratios to the figures of `base`, round
+// by round.
 void compare(Results& results, const std::string& prefix, const std::vector<Pass>& base,
              const std::vector<Pass>& passes);
 

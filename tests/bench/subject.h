@@ -1,4 +1,4 @@
-// What is measured: one node, or several that share a database, started for one measurement, with one type of job.
+// Subject: the node that a measurement measures, or several nodes on one database, with one type of jobs.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ Connection connection_to(int port);  // on this machine
 struct SubjectOptions {
   Program binary;
   std::string handler = R"({"kind":"noop"})";
-  std::vector<std::string> further = {};  // options of `serve`
+  std::vector<std::string> further = {};  // more options of `serve`
   std::vector<std::string> wrapper = {};  // in front of the command, such as `env NAME=VALUE`
 };
 
@@ -31,42 +31,44 @@ class Subject {
   static constexpr std::size_t kBatch = 500;
   static constexpr int kBatchesInFlight = 4;
 
-  // On an empty database of its own. Returns when the node is ready and knows the type. Throws Failure.
+  // On a new database. Returns when the node is ready and knows the type. Throws Failure.
   Subject(PostgresServer& server, const SubjectOptions& options)
       : Subject(std::make_unique<Database>(server), "", options) {}
-  // On a database that outlives it. Jobs that stand there already are not waited for.
+  // On a database that outlives the object. Jobs that are live there already are not waited for.
   Subject(const std::string& database, const SubjectOptions& options) : Subject(nullptr, database, options) {}
 
   void put_type(const std::string& name, const std::string& handler = R"({"kind":"noop"})");
 
-  // Of the first node, which takes all requests.
+  // The first node; it gets all requests.
   int port() const { return port_; }
   const Process& process() const { return *process_; }
-  // Of all nodes: the sum of a counter of /metrics, processor time in seconds, and the largest resident memory.
+  // Of all nodes: the sum of a counter of /metrics; processor time in seconds; the largest resident memory.
   double counter(const std::string& name) const;
   double processor_seconds() const;
   double resident_mb() const;
   RestClient& rest() { return *rest_; }
   pqxx::connection& sql() { return *sql_; }
-  // After a failover: a new connection, and the node is ready again.
+  // After a failover: connects again, and waits until the node is ready.
   void reconnect();
   const std::string& database() const { return database_; }
 
-  // By the batch API. `ids`, when given, receives the job_ids in the order of `jobs`.
+  // Creates jobs by POST /v1/jobs/batch, `batch` at a time. `ids`: if not null, gets the job_ids in the order of
+  // `jobs`.
   LoadReport create(const std::vector<BenchJob>& jobs, std::size_t batch = kBatch,
                     std::vector<std::string>* ids = nullptr);
 
-  // Statistics, and the checkpoint out of the way: what follows a bulk load on any database that is looked after.
+  // Vacuums, analyses and writes a checkpoint, as a database in normal use has done some time after a bulk load.
   void settle();
 
   WallTime db_now();
   void wait_until(WallTime time, const std::string& what);
-  // Until no job is pending or running but those that stood there before; throws Failure when nothing moves any more.
+  // Waits until no job is pending or running, except those that were before. Throws Failure if no job ends any more.
+  // `what`: for the message.
   void wait_until_finished(std::int64_t jobs, const std::string& what);
   std::int64_t unfinished();
 
   WallTime last_finished_at(WallTime since = {});
-  // started_at - action_time of all jobs finished since in ms, sorted.
+  // started_at - action_time of all jobs finished since, in milliseconds, sorted.
   std::vector<double> lateness_ms(WallTime since = {}, const std::string& type = kType);
 
   // Ends the nodes; the database stays.
@@ -79,7 +81,7 @@ class Subject {
   void start_others(const SubjectOptions& options);
   WallTime time_of(const std::string& query);
 
-  const std::unique_ptr<Database> own_;  // or null
+  const std::unique_ptr<Database> own_;  // null: the caller's database
   const std::string database_;
   const int port_;
   std::unique_ptr<Process> process_;
@@ -90,7 +92,7 @@ class Subject {
   std::deque<Other> others_;  // nodes that share the database
   std::unique_ptr<RestClient> rest_;
   std::unique_ptr<pqxx::connection> sql_;
-  std::int64_t standing_ = 0;  // jobs that were pending or running before
+  std::int64_t standing_ = 0;  // jobs that were live before
 };
 
 }  // namespace tocsin::bench

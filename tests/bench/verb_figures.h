@@ -1,4 +1,4 @@
-// The figures of measurements that time every verb.
+// The figures of the measurements that time each verb (create, find, cancel and so on).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tocsin::bench {
 
-// A state of the history, and a verb that a lone caller calls in it: `name` as in the figure key_history.STATE_VERB.
+// A state of the history, or a verb called in that state. `name`: part of the figure key_history.STATE_VERB.
 struct Named {
   const char* name;
   const char* title;

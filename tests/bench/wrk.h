@@ -1,4 +1,4 @@
-// Drives requests with wrk, a load generator that many systems are measured with.
+// run_wrk(): sends requests with wrk, a widely used HTTP load generator.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 namespace tocsin::bench {
 
 struct WrkReport {
-  std::int64_t answered = 0;    // with 2xx or 3xx
+  std::int64_t answered = 0;    // status 2xx or 3xx
   std::int64_t unexpected = 0;  // with another status
-  std::int64_t stale = 0;       // what the script counted in its global of this name
+  std::int64_t stale = 0;       // the script's global variable of this name
   double seconds = 0;
   double p50_ms = 0, p99_ms = 0;
   double per_second() const { return static_cast<double>(answered) / seconds; }
@@ -17,8 +17,8 @@ struct WrkReport {
 
 inline constexpr int kWrkThreads = 2;
 
-// `script` is Lua; its requests go over `connections` of two threads, for so many seconds. wrk calls its function
-// request() in each thread, where the global `lane` is 1 or 2. Throws Failure: wrk is missing, or cannot connect.
+// `script`: Lua. wrk calls its function request() in each of kWrkThreads threads; the global `lane` is 1 or 2 there.
+// The threads share `connections`. Throws Failure: wrk is missing, or cannot connect.
 WrkReport run_wrk(int port, double seconds, const std::string& script, int connections = 32);
 
 }  // namespace tocsin::bench

@@ -1,5 +1,6 @@
-// The outside of a simulated cluster: businesses that create, cancel and change jobs, by REST (the node hears of it) or
-// by SQL.
+// Callers: the callers of a simulated cluster. They create, cancel, reschedule and retry jobs, by REST (the nodes get a
+// hint of the job) or by SQL (no hint). Made by World. A "prompt" type has no limit and is not a pull type: its jobs
+// must fire on time.
 #pragma once
 
 #include <optional>
@@ -13,28 +14,30 @@ namespace tocsin {
 // Thread: owner only.
 class Callers {
  public:
-  // `prompt`: those of the types whose jobs nothing holds back.
+  // `prompt`: the prompt types among `types`. `lookahead`: of the nodes' scans; jobs due later need no hint.
   Callers(SimContext& world, std::vector<SimNode*> nodes, std::vector<TypeId> types, std::vector<TypeId> prompt,
           Duration lookahead);
 
-  // `n` callers that act until `end`.
+  // Starts `n` callers, which act until `end`.
   void begin(int n, MonoTime end);
-  // Somebody cancels these jobs, `in` from now.
+  // Cancels these jobs, `in` from now.
   void cancel_later(std::vector<JobId> jobs, Duration in);
-  // In the calm: jobs that must fire on time, in any database but `away`.
+  // For the calm, when no fault happens: creates `n` prompt jobs in any database but `away`. Each must fire within
+  // `on_time` or, if only a scan can find it, within `scan_interval` + `on_time`.
   void probe(int n, Duration on_time, Duration scan_interval, std::optional<DatabaseId> away = {});
-  // A transaction begins now and commits `age` later without a notification: its job must fire within `bound` then. It
-  // has an id `id_delay` after it read its clock.
+  // A transaction begins now and commits a prompt job `age` later, without notification. The transaction gets its id
+  // `id_delay` after it read its clock. The job, due at once, must fire within `bound` after the commit.
   void commit_late(Duration age, Duration bound, Duration id_delay = Duration(0));
-  // Likewise, in good time: the scanner finds it before it is due.
+  // Commits a prompt job that is due `in` from now, without notification: a scan finds it in time, and it must fire
+  // within `on_time`.
   void commit_ahead(Duration in, Duration on_time);
-  // Many jobs that are due now; of one type, or of all; in one database, or in all.
+  // Creates `n` jobs that are due now. Without `type` and `database_id`: of any type, in any database.
   void rush(int n, std::optional<TypeId> type = {}, std::optional<DatabaseId> database_id = {});
-  // Jobs that were due so long ago, of types that nothing holds back; their nodes hear of them.
-  // Due so long from now.
+  // Creates `n` jobs of this type that are due `from_now`.
   void rush_at(Duration from_now, int n, TypeId type);
+  // Creates a prompt job that was due `age` ago; its node gets a hint.
   void create_overdue(Duration age, DatabaseId database_id);
-  JobId create_at(Duration from_now, TypeId type);  // known to its owner at once
+  JobId create_at(Duration from_now, TypeId type);  // its node gets a hint at once
   JobId create_now(std::optional<TypeId> type, std::optional<DatabaseId> database_id);
 
  private:
@@ -43,15 +46,15 @@ class Callers {
   void cancel(int session);
   void change(int session);
   void repair(int session);
-  // Several statements in one transaction, which stays open for a while and is committed or not.
+  // A SQL transaction of several statements: it stays open for a while, and is committed or not.
   void run_business();
-  // Calls `work` with a session to that database; its answer is dropped when a standby has taken over meanwhile.
+  // Calls `work` with a session with this database. Error in_doubt: a crash or a failover happened meanwhile.
   template <class Work>
   auto ask(DatabaseId database_id, int session, Work work);
   SimDatabase& database_of(const NewJob& job);
   NewJob any_job();
   NewJob any_prompt_job(std::optional<DatabaseId> away = {});
-  NewJob any_job_in(std::optional<DatabaseId> database_id, std::optional<DatabaseId> away);  // without a key
+  NewJob any_job_in(std::optional<DatabaseId> database_id, std::optional<DatabaseId> away);  // no idempotency key
   When any_time(const SimDatabase& database);
   CreateReply commit(const NewJob& job, Duration age);
   void note_created(const NewJob& asked, const CreateReply& reply, bool is_rest);
@@ -65,7 +68,7 @@ class Callers {
   std::vector<SimNode*> nodes_;
   const std::vector<TypeId> types_, prompt_;
   const Duration lookahead_;
-  std::vector<JobId> known_;  // acknowledged
+  std::vector<JobId> known_;  // created, with an answer
   int last_biz_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The consumers of pull types in a simulated cluster: they lease, take their time, acknowledge, extend, give back,
-// forget and come too late.
+// Consumers: the consumers of pull types in a simulated cluster. Each leases jobs from a node and works for a while.
+// Then it acknowledges them, extends or refuses (nack) their leases, answers too late, or never answers. Made by World.
 #pragma once
 
 #include <memory>
@@ -11,24 +11,25 @@
 
 namespace tocsin {
 
+// Probabilities, per leased job or, for hangs_up and wanders, per poll.
 struct ConsumerHabits {
   double forgets = 0.1;   // never answers
   double is_late = 0.15;  // answers after the end of the lease
-  double fails = 0.2;     // nack
-  double extends = 0.3;   // half way
-  double hangs_up = 0.1;  // before its answer comes
-  double wanders = 0.2;   // speaks to another node than before
+  double fails = 0.2;     // answers nack: the job is tried again
+  double extends = 0.3;   // extends the lease after half of its work
+  double hangs_up = 0.1;  // ends the poll before its answer comes
+  double wanders = 0.2;   // polls another node than before
   Duration longest_work = std::chrono::seconds(3);
 };
 
 // Thread: owner only.
 class Consumers {
  public:
-  // `types`: pull types; there is at least one.
+  // `types`: at least one, all pull types.
   Consumers(SimContext& world, std::vector<SimNode*> nodes, std::vector<const BizType*> types)
       : world_(world), nodes_(std::move(nodes)), types_(std::move(types)) {}
 
-  // `n` consumers, to the end of the world.
+  // Starts `n` consumers, which act until the simulation ends.
   void begin(int n);
   void set_habits(const ConsumerHabits& habits) { habits_ = habits; }
 
@@ -40,7 +41,7 @@ class Consumers {
   void work(int session, SimNode& node, const ClaimedJob& claimed);
   void extend(int session, SimNode& node, const ClaimedJob& claimed);
   void settle(int session, SimNode& node, const ClaimedJob& claimed, const Outcome& outcome);
-  // Calls `work` with a session to the job's database; its answer is dropped when a standby has taken over meanwhile.
+  // Calls `work` with a session with the job's database. Error in_doubt: a crash or a failover happened meanwhile.
   template <class Work>
   auto call(int session, JobId job, Work work);
   SimNode* any_node();

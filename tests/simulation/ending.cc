@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 // More than any world needs; a stage that never rests reaches it.
 constexpr std::uint64_t kMostEvents = 4'000'000;
-// Without faults, from the time of a job to its claim. Most of it is room for jobs that come together.
+// Without faults, from the time of a job to its claim. Most of it is for jobs that come together.
 constexpr Duration kOnTime = 100ms;
 // From the death of a node to the first scan of its shards by another.
 const Duration kTakeover = ClusterConfig{}.timeout + 2s;
@@ -187,7 +187,7 @@ void Ending::crowd_out() {
   check_at_rest();
 }
 
-// One of several databases is away for longer than any time-out: jobs of the others fire on time, no shard moves, and
+// One of several databases is down for longer than any time-out: jobs of the others fire on time, no shard moves, and
 // its own jobs fire when it is back.
 void Ending::lose_one_database() {
   if (world_.databases.size() == 1) return;
@@ -267,7 +267,7 @@ void Ending::fail_over_quickly() {
   world_.begin_quiet(0s);
 }
 
-// A permit that the engine of one database lets go is taken by that of another in no time.
+// A permit that the engine of one database returns is taken by the engine of another at once.
 void Ending::pass_permits_on() {
   constexpr Duration kAtOnce = 15ms;
   if (world_.databases.size() == 1 || world_.nodes.size() > 1) return;
@@ -289,7 +289,7 @@ void Ending::pass_permits_on() {
   }
 }
 
-// Nothing of a paused type starts or fills the memory, others are on time, and it goes on by itself.
+// Nothing of a paused type starts or fills the memory, others are on time, and the type continues by itself.
 void Ending::pause_one() {
   BizType& type = world_.types[0];
   type.paused = true;

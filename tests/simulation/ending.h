@@ -1,5 +1,6 @@
-// How every life ends: the faults are over, what was left behind must come to its end, and then promises are tried that
-// hold only in a calm, one after the other.
+// Ending: the end of every simulated life, after the last fault. First all jobs that are left must end. Then it checks,
+// in phases, promises that hold only without faults (such as: a node that drains leaves no job behind). Called by
+// run_life().
 #pragma once
 
 #include <set>

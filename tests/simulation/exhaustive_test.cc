@@ -54,7 +54,7 @@ class Search {
  private:
   struct Path {
     std::string events;   // by number
-    std::size_t choices;  // how it can go on
+    std::size_t choices;  // events that can come next
   };
 
   void visit(const std::string& events) {
@@ -111,7 +111,7 @@ struct ExploredWorld {
 constexpr ExploredWorld kSqlWorld{"one node and SQL", kSql, kSqlBounds},
     kOneNodeWorld{"one node", kOneNode, kOneNodeBounds}, kTwoNodesWorld{"two nodes", kTwoNodes, kTwoNodesBounds};
 
-// Nobody says where to look: every world is searched, one after the other.
+// The search has no hint where the mistake is: it tries every world, one after the other.
 std::string found_anywhere(const SmallWorldBugs& bugs) {
   for (const ExploredWorld& world : {kSqlWorld, kOneNodeWorld, kTwoNodesWorld}) {
     std::printf("%s: ", world.name);

@@ -1,5 +1,6 @@
-// What can go wrong between a session and the database. Which of it happens in a world, and how often, is drawn from
-// its seed: a world with few kinds of faults goes deeper than one with all of them.
+// Faults: the FaultPoint (support/fake_sessions.h) of one simulated database. It delays calls, makes them fail, or
+// loses their answers. The seed of the simulation draws which kinds of faults happen, and how often: few kinds in one
+// life reach deeper than all at once.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,13 @@
 
 namespace tocsin {
 
-struct FaultRates {  // chance per call
+struct FaultRates {  // probabilities per call
   double unavailable = 0;
   double conflict = 0;
-  double late = 0;     // answered in doubt, happens afterwards
-  double lost = 0;     // happens, the answer is lost
-  double delay = 0;    // 0.1 ms .. 40 s, each way and while it works
-  double starved = 0;  // chance per step of a stage: its thread gets no processor for a while
+  double late = 0;     // writes: Error in_doubt; the effect happens later
+  double lost = 0;     // the effect happens, and the answer is lost
+  double delay = 0;    // 0.1 ms to 40 s: of the request, the work or the answer
+  double starved = 0;  // per step of a stage: its thread gets no processor, up to 0.3 s
 };
 
 // Thread: owner only.
@@ -27,15 +28,15 @@ class Faults final : public FaultPoint {
 
   FaultRates rates;
 
-  // After `end` nothing goes wrong any more, and what was under way has arrived.
+  // After `end` no fault happens, and delayed calls and late effects have arrived.
   void end_at(MonoTime end) { end_ = end; }
   void set_down_until(MonoTime time) { down_until_ = std::max(down_until_, time); }
   void come_back() { down_until_ = scheduler_.now(); }
   bool is_down() const { return scheduler_.now() < down_until_; }
-  // Scans that begin before then end then: a node that knows nothing yet, while callers go on.
+  // Scans that begin before `time` last until then: a node that starts knows no job yet, while callers continue.
   void hold_scans_until(MonoTime time) { scans_held_until_ = std::min(time, end_); }
   std::uint64_t injected() const { return injected_; }
-  // The change under way is the late effect of a call whose caller has given up.
+  // Whether the present change is the late effect of a call that was answered with in_doubt.
   bool is_late() const { return is_late_; }
 
   Effect before(const FakeCall& call) override;
@@ -43,9 +44,9 @@ class Faults final : public FaultPoint {
   bool after(const FakeCall& call) override;
   void keep(std::function<void()> effect) override;
 
-  // Called before every step of a stage; may sleep.
+  // Called before every step of a stage; may sleep (rate `starved`).
   void before_step();
-  // A call without an answer: until its caller gives up, or until `end`.
+  // Blocks a call that gets no answer: for up to 2 s, and not beyond `end`.
   void hang(MonoTime end);
 
  private:

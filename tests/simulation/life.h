@@ -1,4 +1,5 @@
-// One simulated life of a cluster: everything in it follows from one seed.
+// run_life(): simulates one life of a cluster (nodes, databases, callers, faults) and checks Tocsin's promises. The
+// seed decides everything in it.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,9 @@
 namespace tocsin {
 
 struct LifeOptions {
-  FakeBugs bugs;
-  bool is_printed = false;
-  // A standby that takes over may lack what was acknowledged; otherwise its loss is a broken promise.
+  FakeBugs bugs;            // planted in every database
+  bool is_printed = false;  // prints the trace
+  // A standby that takes over may lack commits that were acknowledged. False: such a loss is a failure.
   bool may_lose = true;
 };
 

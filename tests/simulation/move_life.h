@@ -1,6 +1,6 @@
-// One simulated life of an installation whose shards move: the real ShardMover and the real end of a freeze, on
-// databases in memory whose replication lags, beside callers and handlers that use the shards all the time. Commands
-// are killed anywhere, calls fail or lose their answers; the seed decides.
+// run_move_life(): simulates one life of an installation whose shards move. It runs the real ShardMover and the real
+// end of a freeze (move_watch.h) on databases in memory whose replication lags. Callers and handlers use the shards all
+// the time. Commands are killed at any point, and calls fail or lose their answers, as the seed decides.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tocsin {
 
 struct MoveLifeReport {
-  std::vector<std::string> failures;
+  std::vector<std::string> failures;  // broken promises; empty: none
   std::size_t jobs = 0, switched = 0, rolled_back = 0, killed = 0, rescued = 0;
   std::uint64_t faults = 0;
 };

@@ -1,6 +1,6 @@
-// One simulated life of an installation whose SQL callers create jobs in one database for another: the real OutboxRelay
-// of two or three nodes on databases in memory. Nodes die, calls fail, happen late or lose their answers, clocks
-// differ; the seed decides.
+// run_relay_life(): simulates one life of an installation whose SQL callers create jobs in one database for shards of
+// another. It runs the real OutboxRelay of two or three nodes on databases in memory. Nodes die, and calls fail, take
+// effect late or lose their answers, as the seed decides.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace tocsin {
 
 struct RelayLifeReport {
-  std::vector<std::string> failures;
+  std::vector<std::string> failures;  // broken promises; empty: none
   std::size_t jobs = 0, cancelled = 0, killed = 0;
   std::uint64_t faults = 0;
 };

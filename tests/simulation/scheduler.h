@@ -1,5 +1,5 @@
-// Virtual time, and fibers that sleep in it: everything of a simulated cluster runs in one thread, in an order that one
-// seed decides.
+// Scheduler: virtual time, and fibers that sleep in it. A whole simulated cluster runs in one thread, in an order that
+// one seed decides.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -25,23 +25,22 @@ class Scheduler final : public Clock {
 
   MonoTime now() const override { return now_; }
 
-  // Calls `work` at that time, outside any fiber. Things of the same time happen in an order drawn by chance.
+  // Calls `work` at that time, outside any fiber. Events of the same time happen in random order.
   void at(MonoTime time, std::function<void()> work);
   void after(Duration time, std::function<void()> work) { at(now_ + time, std::move(work)); }
 
-  // Starts `body` as a fiber, at once. It may sleep and wait.
+  // Starts `body` as a fiber, at once. Only inside a fiber may code sleep and wait.
   FiberId spawn(std::function<void()> body);
-  // Ends a fiber where it stands; its stack is unwound. REQUIRES: not called from that fiber.
+  // Ends a fiber where it waits; its stack is unwound. REQUIRES: not called from that fiber.
   void kill(FiberId fiber);
   void kill_all();
 
-  // Inside a fiber only.
+  // Inside a fiber only. wait_until() returns at `time`, or earlier after wake().
   void sleep(Duration time) { wait_until(now_ + time); }
-  // Returns at `time`, or earlier when woken.
   void wait_until(MonoTime time);
   void wake(FiberId fiber);
 
-  // Runs until nothing is left to do before `end`, or until stop().
+  // Runs the events before `end`, or until stop().
   void run_until(MonoTime end);
   void stop() { is_stopped_ = true; }
   std::uint64_t events() const { return events_; }
@@ -58,17 +57,17 @@ class Scheduler final : public Clock {
     }
   };
   struct Fiber {
-    boost::context::fiber inside;   // where it stands, while it does not run
-    boost::context::fiber outside;  // where to go back to, while it runs
-    std::uint64_t waits = 0;        // tells an old alarm from the present one
+    boost::context::fiber inside;   // the fiber's position, while it does not run
+    boost::context::fiber outside;  // where wait_until() returns to, while the fiber runs
+    std::uint64_t waits = 0;        // tells the alarm of an earlier wait from that of this one
     bool is_waiting = false;
     bool is_begun = false;
     Stack stack;
-    void* inside_state = nullptr;  // what the sanitizer keeps of it
+    void* inside_state = nullptr;  // AddressSanitizer's data about the stack
   };
 
   void resume(FiberId id);
-  // Jumps into a fiber by `jump` and comes back when it waits or ends.
+  // Switches into a fiber by `jump`; returns when the fiber waits or ends.
   template <class Jump>
   void enter(Fiber& fiber, Jump jump);
 

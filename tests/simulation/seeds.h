@@ -20,8 +20,8 @@ inline std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 
 inline bool is_trace_wanted() { return number_from("TOCSIN_SIM_TRACE", 0) != 0; }
 
-// Calls `run(seed)` with each seed until it returns false, and shows how far it has come. Returns the number of seeds
-// that were asked for. `otherwise`: how many if the environment does not say.
+// Calls `run(seed)` with each seed until it returns false, and shows the progress. Returns how many seeds were
+// requested. `otherwise`: that number if the environment does not give one.
 template <class Run>
 std::uint64_t for_each_seed(const char* what, std::uint64_t otherwise, const Run& run) {
   const std::uint64_t only = number_from("TOCSIN_SIM_SEED", 0);

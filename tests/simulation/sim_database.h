@@ -1,4 +1,5 @@
-// The databases of a simulated installation: each has rows, a clock and troubles of its own.
+// SimDatabase: one database of a simulated installation: rows in memory, a wall clock and faults. SimDatabases: all
+// databases. Wire: the network between one node and one database.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace tocsin {
 
-// The wall clock of a database's host: runs a little fast or slow, and is set now and then.
+// The wall clock of a database's host. It runs a little fast or slow, and is set from time to time.
 class WallClock {
  public:
   explicit WallClock(const Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -51,8 +52,8 @@ struct SimDatabase {
   Faults faults;
 };
 
-// What one node has to one database: it may be cut while others still reach it.
-// Thread: owner only.
+// A node's calls to one database pass it, before the database's Faults. It can be cut while other nodes still reach the
+// database. Thread: owner only.
 class Wire final : public FaultPoint {
  public:
   Wire(SimDatabase& database, const Scheduler& scheduler) : faults_(database.faults), scheduler_(scheduler) {}
@@ -60,7 +61,7 @@ class Wire final : public FaultPoint {
   void cut_until(MonoTime time) { cut_until_ = time; }
   bool is_cut() const { return scheduler_.now() < cut_until_; }
 
-  // What is asked meanwhile happens at once: outside any fiber.
+  // While true, calls take effect at once and do not wait: for code outside any fiber.
   void set_direct(bool is_direct) { is_direct_ = is_direct; }
 
   Effect before(const FakeCall& call) override {
@@ -86,7 +87,7 @@ class Wire final : public FaultPoint {
 // Thread: owner only.
 class SimDatabases {
  public:
-  // `database_ids`: by shard, where it lives; every database has at least one.
+  // `database_ids`: the database of each shard; every database has at least one shard.
   SimDatabases(std::vector<DatabaseId> database_ids, Scheduler& scheduler, Random& random, Trace& trace)
       : database_ids_(std::move(database_ids)) {
     const int n = 1 + *std::ranges::max_element(database_ids_);
@@ -107,7 +108,7 @@ class SimDatabases {
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
 
-  // Jobs that have not ended.
+  // Number of live jobs (not yet in history).
   std::size_t live() const {
     std::size_t n = 0;
     for (const SimDatabase& each : all_) n += each.data.live().size();

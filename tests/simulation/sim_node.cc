@@ -261,7 +261,7 @@ void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
   world_.scheduler.after(std::chrono::milliseconds(20), [this, process, give_up] { poll_drain(process, give_up); });
 }
 
-// Those of leases that go on stay.
+// Permits of leases that still hold stay.
 void SimNode::give_back_permits() {
   Wire& wire = parts_.front().wire;
   wire.set_direct(true);

@@ -1,5 +1,5 @@
-// One node of a simulated cluster: the real engines, one per database, with what a node shares between them; the real
-// membership and permit renewer; a fiber per stage, and handlers that answer when chance says.
+// SimNode: one node of a simulated cluster. It has the real engine for each database, the real membership and the real
+// permit renewer (admission/permit_renewer.h). Each stage runs on a fiber. Its handlers answer after a random time.
 #pragma once
 
 #include <array>
@@ -19,32 +19,32 @@
 
 namespace tocsin {
 
-// What everything in one world shares.
+// What all parts of one simulated world share.
 struct SimContext {
   Scheduler& scheduler;
   Random& random;
   Trace& trace;
   SimDatabases& databases;
   Checker& checker;
-  bool hears_notifications = false;
-  bool has_foreign_writer = false;  // a writer reads the clock long before its transaction has an id
-  bool has_rivals = false;          // several nodes own everything: none hears what another releases
+  bool hears_notifications = false;  // NOTIFY reaches the nodes
+  bool has_foreign_writer = false;   // a writer reads its clock long before its transaction has an id
+  bool has_rivals = false;           // several nodes own every shard: none knows what another releases
 };
 
-// How a node comes by its shards: by the shard map, or it believes that it owns them all.
+// shared: the shard map says which shards the node owns. everything: the node believes that it owns all.
 enum class Ownership { shared, everything };
 
-// The names of types whose handlers take about a second begin with it.
+// Prefix of the names of types whose handlers take about a second.
 inline constexpr std::string_view kSlowType = "slow.";
 
-// How handlers behave.
+// Probabilities per attempt.
 struct HandlerHabits {
   double fails = 0.2;
-  double gives_up = 0.03;   // dead
-  double is_full = 0.03;    // has no room: not started
+  double gives_up = 0.03;   // the job is dead
+  double is_full = 0.03;    // the attempt is not started
   double is_at_once = 0.1;  // answers before start() returns
-  double overruns = 0.1;    // longer than its lease
-  double hangs = 0.03;      // much longer
+  double overruns = 0.1;    // runs longer than its lease
+  double hangs = 0.03;      // runs 2 to 22 times as long as its lease
 };
 
 using Counters = std::array<std::int64_t, kCounters>;
@@ -56,16 +56,16 @@ class SimNode final : public EventSink {
   SimNode(SimContext& world, std::string name, EngineConfig config, Ownership ownership, int claimers);
   ~SimNode() override;
 
-  // A new process. REQUIRES: not up.
+  // Starts a new process. REQUIRES: not up.
   void start(std::shared_ptr<const TypeCatalog> catalog);
-  // Nothing of it survives, not even a store call half way.
+  // Kills the process: all of it is lost, store calls under way included.
   void crash();
-  // As on SIGTERM: hands over, then stops; after the grace period it just stops.
+  // As SIGTERM: the node stops claiming, finishes or releases its jobs, and leaves. After `grace` it is killed.
   void drain(Duration grace);
-  // Runs no stage until then: a stopped virtual machine.
+  // Runs no stage until then, as a stopped virtual machine.
   void freeze_until(MonoTime time) { frozen_until_ = time; }
 
-  // It reaches this database no more until then.
+  // The node does not reach this database until then.
   void cut_off(DatabaseId database_id, MonoTime until) {
     parts_[static_cast<std::size_t>(database_id)].wire.cut_until(until);
   }
@@ -73,24 +73,25 @@ class SimNode final : public EventSink {
   bool is_up() const { return keeper_ != nullptr; }
   bool reaches_control() const { return is_up() && !parts_.front().wire.is_cut(); }
   bool is_draining() const { return is_up() && parts_.front().engine->shared().membership.is_draining(); }
-  std::vector<Shard> shards() const;  // that it scans, in order
+  std::vector<Shard> shards() const;  // the shards that it scans, in order
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
-  // What it hears of the NOTIFYs tocsin_member, tocsin_due, and of one that a transaction sent for its jobs.
+  // The notifications that the node gets: tocsin_member, tocsin_due (hint), and a request to scan a database from the
+  // floor (sweep). Each is dropped while the node is down or cut off.
   void members_changed();
   void hint(const Candidate& job);
   void sweep(DatabaseId database_id);
-  // A poll of a consumer. False: it accepts none.
+  // Gives the node a consumer's waiting request. False: the node takes none.
   bool lease(Poll poll);
-  // What it hears of them, as its API does: a lease is over, or goes on.
+  // A consumer has ended or extended a lease through this node's API.
   void end_lease(const Lease& lease);
   void extend_lease(TypeId type, const Lease& lease, Duration ttr);
   const std::string& name() const { return name_; }
 
   void set_habits(const HandlerHabits& habits) { habits_ = habits; }
-  // Whatever still runs answers within `time`.
+  // Handlers that still run answer within `time`.
   void hurry_handlers(Duration time);
 
-  // Nothing may be left in memory when there is nothing to do.
+  // Checks that the node holds no job in memory. Call when there is nothing to do.
   void check_at_rest();
 
   const Counters& counters() const { return counters_; }
@@ -103,7 +104,7 @@ class SimNode final : public EventSink {
  private:
   class Loop;
   class SimHandler;
-  struct Cluster;  // its membership
+  struct Cluster;  // the node's membership: heartbeat and shard owner
   struct Run {
     ClaimedJob claimed;
     Outcome outcome;
@@ -115,7 +116,7 @@ class SimNode final : public EventSink {
     Wire wire;
     std::vector<std::unique_ptr<FakeJobStore>> stores;
     std::unique_ptr<Engine> engine;
-    std::map<std::uint64_t, Run> runs;  // handlers at work
+    std::map<std::uint64_t, Run> runs;  // attempts whose handlers run
   };
 
   void start_engine(Part& part);
@@ -139,7 +140,7 @@ class SimNode final : public EventSink {
   const Ownership ownership_;
   HandlerHabits habits_;
   std::unique_ptr<SimHandler> handler_;
-  NodeId id_ = 0;  // of the process
+  NodeId id_ = 0;  // of the present process
   std::shared_ptr<FlowControl> flow_;
   std::shared_ptr<PollQueue> polls_;
   std::deque<Part> parts_;  // by database id

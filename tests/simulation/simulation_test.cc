@@ -88,8 +88,8 @@ TEST(Simulation, FindsWhatALaggingStandbyLoses) {
 // Mistakes of the store that show at run time; the contract suite notices all of them.
 TEST(Simulation, NoticesEveryMistakePlantedInTheStore) {
   constexpr std::uint64_t kMostSeeds = 300;
-  // Nobody in a world reads the limit or the locks: the engine counts what it gets and stops the process when it is too
-  // much. Nobody sends two cancels of one job in one call, or looks for what was rolled back.
+  // No part of a world reads the limit or the locks: the engine counts what it gets and stops the process when it is
+  // too much. No caller sends two cancels of one job in one call, or looks for rows that were rolled back.
   const std::set<std::string> of_the_contract_alone = {"ignores_limit", "ignores_locks", "answers_twice",
                                                        "shows_uncommitted"};
   for (const auto& [name, bug] : kFakeBugs) {

@@ -1,4 +1,5 @@
-// One node of a small world: a real engine whose stages are stepped one by one from outside.
+// SmallNode: one node of a SmallWorld (small_world.h): a real engine whose stages the test steps one by one.
+// SmallGround: what the nodes share. Used by exhaustive_test.cc, which tries every order of events.
 #pragma once
 
 #include <deque>
@@ -17,16 +18,15 @@
 
 namespace tocsin {
 
-// Mistakes that a search must find without being told where.
+// Mistakes that a test plants; the search must find each.
 struct SmallWorldBugs {
   bool async_claims = false;             // the claim does not wait for the disk
   bool clock_before_id = false;          // create_job reads its clock before its transaction has an id
-  bool hides_whose_fault_it_is = false;  // what a store refuses for one row looks like a store that is away
+  bool hides_whose_fault_it_is = false;  // a row that the store refuses looks like a store that is unavailable
   FakeBugs store{};
 };
 
-// What the nodes of a small world share: database, time, the line to the database, and what must always hold.
-// Thread: owner only.
+// The database, the time, the faults of the next write, and the promises that must always hold. Thread: owner only.
 class SmallGround final : public Clock, public FaultPoint, public EventSink {
  public:
   enum class NextWrite { happens, loses_its_reply, arrives_later };
@@ -53,10 +53,10 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
   MonoTime time{};
   FakeDatabase database;
   NextWrite next_write = NextWrite::happens;
-  std::vector<std::function<void()>> on_their_way;  // writes that were answered in doubt
-  std::set<JobId> cancelled;                        // acknowledged
-  std::set<JobId> uncommitted;                      // of open transactions
-  std::string broken;                               // the first promise
+  std::vector<std::function<void()>> on_their_way;  // effects of writes that were answered with in_doubt
+  std::set<JobId> cancelled;                        // jobs whose cancel was acknowledged
+  std::set<JobId> uncommitted;                      // jobs of open transactions
+  std::string broken;                               // the first broken promise; empty: none
 
  private:
   struct Claim {
@@ -75,16 +75,16 @@ class SmallNode {
  public:
   SmallNode(SmallGround& ground, int number, std::shared_ptr<const TypeCatalog> catalog);
 
-  // Handlers and memory are gone; a new process starts.
+  // Kills the process and starts a new one: handlers and memory are lost.
   void restart();
 
   std::size_t stages() const { return stages_.size(); }
   std::string name_of(std::size_t stage) const { return name_ + "'s " + stages_[stage]->name(); }
-  // Whether its steps call the store: only their order matters to others.
+  // Whether this stage writes to the store (claimer, finisher, lease reaper).
   bool writes(std::size_t stage) const;
   bool is_ready(std::size_t stage) const { return flags_[stage].is_set || next_[stage] <= ground_.time; }
   void step(std::size_t stage);
-  // Steps the stages whose work only this node sees.
+  // Steps the stages that call no store (timekeeper, poll time-outs): their order does not matter to other nodes.
   void settle();
   MonoTime next_time() const;
 

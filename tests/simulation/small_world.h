@@ -1,5 +1,5 @@
-// A world so small that every order of its events can be tried: one or two nodes with their real stages, one database,
-// a few jobs, callers of SQL, and a budget of troubles.
+// SmallWorld: a simulation so small that a test can try every order of its events. It has one or two nodes with their
+// real stages, one database, a few jobs, SQL callers, and a limited number of faults. Used by exhaustive_test.cc.
 #pragma once
 
 #include <array>
@@ -14,33 +14,33 @@
 
 namespace tocsin {
 
-// What may happen in it, and how often.
+// How much of each kind may happen.
 struct SmallScope {
   int nodes = 1;
-  int jobs = 2;     // that are due at once
-  int crashes = 1;  // of the database, or of a node, which starts again
-  int cancels = 1, pairs = 0, reschedules = 1, retries = 1;
-  int lost_replies = 1, late_writes = 0, refusals = 0;
-  int standstills = 0;  // longer than a lease
-  // Stages step without being told, and these only pass or end:
+  int jobs = 2;                                              // all due at once
+  int crashes = 1;                                           // of the database, or of a node, which starts again
+  int cancels = 1, pairs = 0, reschedules = 1, retries = 1;  // pairs: two callers cancel one job at once
+  int lost_replies = 1, late_writes = 0, refusals = 0;       // of writes; refusals: the store refuses an outcome
+  int standstills = 0;                                       // everything stands still for longer than a lease
+  // True: ready stages step after every event, so their orders are not tried; time passes only by the events below.
   bool runs_by_itself = false;
-  int callers = 0;  // of create_job, each in a transaction of its own, all with one key
-  int writers = 0;  // other transactions
-  int seconds = 0, sweeps = 0;
+  int callers = 0;              // each calls create_job in a transaction of its own, all with one key
+  int writers = 0;              // other open transactions
+  int seconds = 0, sweeps = 0;  // how often a second, or the interval of sweeps, passes
 };
 
-// One create_job in a transaction of its own, with the moments at which others may come in between.
-// Thread: owner only.
+// One create_job in a transaction of its own, step by step, so that other events may come between its steps. Thread:
+// owner only.
 class SmallSqlCaller {
  public:
   explicit SmallSqlCaller(SmallGround& ground) : ground_(ground) {}
 
-  // What it does next; nullptr: nothing, or it waits for another transaction.
+  // The next step, in words; nullptr: none is left, or it waits for another transaction.
   const char* next() const;
   void go_on();
   bool is_open() const { return transaction_.has_value(); }
   void roll_back();
-  // Its job, once it is committed.
+  // Its job, if the transaction created one and is committed.
   std::optional<JobId> committed() const { return committed_; }
   std::string state() const;
 
@@ -63,15 +63,17 @@ class SmallWorld {
  public:
   SmallWorld(const SmallWorldBugs& bugs, const SmallScope& scope);
 
-  // What can happen now, by name; performs the one chosen. False: nothing came of it.
+  // events(): what can happen now, in words. perform(): makes one of them happen, by its index. False: it had no
+  // effect.
   std::vector<std::string> events();
   bool perform(std::size_t chosen);
 
-  // Without any more trouble everything comes to its end, but for an outcome that the store refuses.
+  // Continues without faults until all jobs have ended; the outcome that the store refuses may stay. Records a broken
+  // promise if they do not end.
   void run_out();
-  // All jobs have ended, and nobody is at work.
+  // All jobs have ended, and no handler or late write is under way.
   bool has_ended() const;
-  // Of everything that decides what can happen next, as far as it shows.
+  // Describes everything that decides what can happen next: the search continues only from states not seen before.
   std::string state() const;
   const std::string& broken() const { return ground_.broken; }
 
@@ -101,7 +103,7 @@ class SmallWorld {
   SmallGround ground_;
   std::vector<std::unique_ptr<SmallNode>> nodes_;
   std::vector<JobId> jobs_;
-  JobId pulse_ = 0;  // moved away before it is due, over and over: scans always read something of its lane
+  JobId pulse_ = 0;  // rescheduled before it is due, again and again: scans read something of its lane
   std::vector<std::unique_ptr<SmallSqlCaller>> callers_;
   std::vector<std::unique_ptr<FakeDatabase::Writer>> writers_;
 };

@@ -1,5 +1,5 @@
-// Tells AddressSanitizer which stack runs: without it, unwinding on a fiber's stack looks like damage. Nothing without
-// the sanitizer.
+// Tells AddressSanitizer which stack runs. Without these calls it takes the unwinding of a fiber's stack for damage.
+// They do nothing without the sanitizer.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,15 @@ struct Stack {
   std::size_t size = 0;
 };
 
-// Before a jump to `next`. `own_state` keeps what belongs to the stack that is left; nullptr: it is left for good.
+// Call before a jump to the stack `next`. `own_state` keeps the sanitizer's data about the stack that is left; nullptr:
+// that stack will not run again.
 inline void before_switch([[maybe_unused]] void** own_state, [[maybe_unused]] const Stack& next) {
 #ifdef TOCSIN_WITH_ASAN
   __sanitizer_start_switch_fiber(own_state, next.bottom, next.size);
 #endif
 }
 
-// After the jump has arrived. `previous`: the stack it came from, for callers that need it.
+// Call after the jump. `previous`: gets the stack that was left; may be null.
 inline void after_switch([[maybe_unused]] void* own_state, [[maybe_unused]] Stack* previous) {
 #ifdef TOCSIN_WITH_ASAN
   const void* bottom = nullptr;

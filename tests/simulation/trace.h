@@ -1,4 +1,5 @@
-// What happened in a simulated world, line by line: hashed always, printed on demand.
+// Trace: the events of a simulation, one line each. The hash of all lines tells whether two runs were equal; the lines
+// are printed only on request.
 #pragma once
 
 #include <cstdint>

@@ -141,7 +141,7 @@ void Troubles::outage(SimDatabase& database) {
   }
 }
 
-// Asynchronous claims are for databases that are away for longer than the start window.
+// Asynchronous claims are for databases that are down for longer than the start window.
 Duration Troubles::shortest_crash() const {
   return world_.config.async_claims ? world_.config.start_window : Duration(0);
 }

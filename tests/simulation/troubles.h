@@ -1,4 +1,5 @@
-// What goes wrong in one life, beyond single calls: which kinds, and how often, is drawn from its seed.
+// Troubles: the faults of one simulated life beyond single calls: crashes, outages, failovers, clock steps, locked rows
+// and so on. The seed draws which kinds happen, and how often. Made by run_life().
 #pragma once
 
 #include <set>
@@ -13,16 +14,16 @@ class Troubles {
   explicit Troubles(World& world) : world_(world) {}
 
   void begin();
-  MonoTime end() const { return end_; }  // of this spell of faults
+  MonoTime end() const { return end_; }  // of the present spell of faults
   MonoTime last_end() const { return end_ + lull_ + second_spell_; }
-  // Some worlds have two spells of faults. REQUIRES: end() of the first has come.
+  // Whether a second spell of faults follows. REQUIRES: end() of the first has come.
   bool has_lull() const { return lull_ > Duration(0); }
-  // The time between them: nothing fails, callers go on, what the first left behind is still there, and a crowd comes.
-  // The second begins then.
+  // Runs the time between the two spells: no call fails, callers continue, what the first spell left behind stays, and
+  // many jobs become due at once. Then the second spell begins.
   void lull();
-  // From now on nothing is wrong any more.
+  // Ends all faults: databases answer, nodes are up, and no type is paused.
   void end_all();
-  // Starts a node, now and then in a bad moment.
+  // Starts a node. Sometimes scans hang at that moment, or more hints arrive than memory holds.
   void boot(SimNode& node);
 
  private:
@@ -43,16 +44,16 @@ class Troubles {
   void refuse_some_row(SimDatabase& database);
   void cut_off(SimNode& node, SimDatabase& database);
   void toggle_pause();
-  MonoTime until(Duration most);  // so long from now, but not beyond the end
+  MonoTime until(Duration most);  // up to `most` from now, and not beyond end()
 
   World& world_;
   MonoTime end_{};
   Duration lull_{0}, second_spell_{0};
-  // Chances.
+  // Probabilities per strike.
   double crashes_ = 0, clock_steps_ = 0, outages_ = 0, failovers_ = 0, cuts_ = 0, locks_ = 0, pauses_ = 0, freezes_ = 0,
          slow_starts_ = 0, refusals_ = 0;
   SimDatabase* crash_armed_ = nullptr;
-  std::set<DatabaseId> lagging_;  // their standbys hear nothing
+  std::set<DatabaseId> lagging_;  // databases whose standbys receive no commits
 };
 
 }  // namespace tocsin

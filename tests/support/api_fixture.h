@@ -1,4 +1,5 @@
-// An Api on a backend in memory, called without a socket.
+// ApiTest: a test fixture that calls the REST interface (class Api, src/api/api.h) without a socket. The API works on a
+// FakeBackend, a node in memory. Thread: the test's.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@ namespace tocsin {
 
 using Json = nlohmann::ordered_json;
 
+// A response. `body`: its JSON; null if the content type is not JSON.
 struct Answer {
   int status = 0;
   std::string content_type;
@@ -21,6 +23,7 @@ struct Answer {
   Json body;
   std::string retry_after, allow;
 
+  // The field at fault, in a problem response (application/problem+json); else empty.
   std::string field() const { return body.is_object() ? body.value("field", std::string()) : ""; }
 };
 
@@ -52,7 +55,7 @@ class ApiTest : public testing::Test {
   Answer get(const std::string& target) { return call("GET", target); }
   Answer post(const std::string& target, const std::string& body = "") { return call("POST", target, body); }
 
-  // The id of a new job due in a minute.
+  // Creates a job due in a minute and returns its id. `more`: further fields as JSON, each after a comma.
   std::string make_job(const std::string& biz_id = "o-1", const std::string& more = "") {
     const Answer answer =
         post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":")" + biz_id + R"(","delay_ms":60000)" + more + "}");

@@ -1,5 +1,6 @@
-// A node's backend in memory: everything is done at once, on the caller's thread, by FakeDatabases. Of several, shard s
-// lives in number s modulo their number.
+// FakeBackend: a Backend (api/backend.h: what the REST interface asks of its node) in memory. Used by the tests of
+// src/api. Each request is carried out at once, on the caller's thread, in a FakeDatabase. With n databases, shard s
+// lives in database s modulo n, unless `moved` names another.
 #pragma once
 
 #include <map>
@@ -25,55 +26,55 @@ class FakeBackend final : public Backend, private FaultPoint {
 
   explicit FakeBackend(int shards = kDefaultShards, int databases = 1);
 
-  // A type in the registry and in this node's catalog.
+  // Adds a type to the registry and to this node's catalog.
   BizType add_type(const std::string& name, const std::string& handler_json = R"({"kind":"noop"})");
-  // Claims the job, so that it runs.
+  // Claims a pending job, which is running then. Returns the token of the claim.
   ClaimToken claim(JobId job);
-  // Claims and finishes it.
+  // Claims a pending job and finishes it with this outcome.
   void finish(JobId job, FinishRequest::Kind kind, const std::string& message = "");
 
-  // What the tests turn.
+  // Settings: a test changes them before it calls the API.
   WallTime time = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + std::chrono::hours(12);
-  bool is_full = false;                      // every queue refuses
-  std::optional<ErrorCode> fails;            // every store call does
-  std::map<DatabaseId, ErrorCode> fails_at;  // every store call of this database does
-  std::set<DatabaseId> full_at;              // the queue of this database refuses
+  bool is_full = false;                      // every queue is full: requests are refused
+  std::optional<ErrorCode> fails;            // unavailable, conflict or in_doubt: the Error of every store call
+  std::map<DatabaseId, ErrorCode> fails_at;  // the same for the store calls of one database; it wins over `fails`
+  std::set<DatabaseId> full_at;              // databases whose queues are full
   bool are_many_waiting = false;             // post_waiting() refuses
-  std::function<void()> before_work;         // called while a request waits for its thread
-  std::function<void()> relay;               // called by the next after_outboxes(): entries become jobs
-  std::set<JobId> in_outbox;                 // jobs whose entries stay in their outbox
-  std::set<std::string> keys_in_outbox;      // the same for all jobs of these keys
-  std::map<Shard, DatabaseId> moved;         // shards that live elsewhere by now
-  std::size_t takes = SIZE_MAX;              // what post() takes until every queue refuses
-  bool is_holding = false;                   // what is posted waits for run_held()
+  std::function<void()> before_work;         // called before the work of each request
+  std::function<void()> relay;               // called once, by the next after_outboxes(): makes outbox entries jobs
+  std::set<JobId> in_outbox;                 // after_outboxes() answers conflict: their outbox entries still wait
+  std::set<std::string> keys_in_outbox;      // the same for all jobs of these biz_ids
+  std::map<Shard, DatabaseId> moved;         // shards that live in another database than s modulo n
+  std::size_t takes = SIZE_MAX;              // how many calls post() still accepts
+  bool is_holding = false;                   // post() keeps work in `held` until run_held()
   std::vector<std::pair<DatabaseId, std::function<void(Stores&)>>> held;
   void run_held();
-  std::set<DatabaseId> silent;   // known to be away
-  std::set<DatabaseId> unknown;  // this node was not given them
-  std::optional<Error> bad_handler;
+  std::set<DatabaseId> silent;       // databases known not to answer
+  std::set<DatabaseId> unknown;      // databases that this node was not started with
+  std::optional<Error> bad_handler;  // the answer of check_handler()
   Readiness state{true, false, {{"database", "ok"}}, {}};
-  std::string hold;
+  std::string hold;  // the answer of hold_reason()
   std::optional<int> running_jobs;
   std::vector<NodeInfo> members;
   std::vector<EndpointInfo> peers;
   std::vector<MoveInfo> moving;
-  // What the tests look at.
+  // Records: a test reads them after its calls.
   std::vector<Hint> hints;
   int reloads = 0;
   std::map<Counter, std::int64_t> counted;
   std::map<std::pair<TypeId, EventSink::Ending>, std::int64_t> lease_outcomes;
-  std::vector<LeaseCall> leases;  // as they were asked for; answered at once with what is due
+  std::vector<LeaseCall> leases;  // every call of lease(); each is answered at once with due jobs
   std::vector<JobId> ended_leases;
-  bool forgets_leases = false;  // what it is told of leases fails
+  bool forgets_leases = false;  // a setting: note_ended() and note_extended() throw std::bad_alloc
   std::vector<std::pair<TypeId, JobId>> extended_leases;
   FakeDatabase database;  // the control database
   std::vector<AuditEntry> recorded;
   FakeBulkStore bulks{database};
   BulkRunner bulk_runner{1, {{0, &bulks}}, [](const Candidate&) {}};
-  std::vector<std::string> verbs;  // asked of the stores, in order
-  int posted = 0;                  // pieces of work for database threads
-  int posted_reads = 0;            // of them for those that read
-  int posted_waiting = 0;          // of them for those that wait for locks
+  std::vector<std::string> verbs;  // names of the store calls, in order
+  int posted = 0;                  // work accepted by post(), post_read() and post_waiting()
+  int posted_reads = 0;            // calls of post_read()
+  int posted_waiting = 0;          // calls of post_waiting(), refused ones (are_many_waiting) excluded
   FakeDatabase& database_at(DatabaseId database_id) {
     return database_id == 0 ? database : *others_.at(static_cast<std::size_t>(database_id - 1));
   }
@@ -161,12 +162,12 @@ class FakeBackend final : public Backend, private FaultPoint {
   template <class Reply>
   bool ask(Shard shard, const std::function<void(Result<Reply>)>& done,
            const std::function<Result<Reply>(ClientStore&)>& verb);
-  // Runs `work` with the stores of one database, failing as it is told to.
+  // Calls `work` with stores of this database, whose calls fail as `fails` and `fails_at` say.
   void with(DatabaseId database_id, const std::function<void(Stores&)>& work);
 
   FakeJobStore store_{database, nullptr, this};
   std::vector<std::unique_ptr<FakeDatabase>> others_;
-  DatabaseId asked_ = 0;  // whose stores are at work
+  DatabaseId asked_ = 0;  // the database whose stores are working
   std::shared_ptr<const TypeCatalog> catalog_ = std::make_shared<TypeCatalog>();
 };
 

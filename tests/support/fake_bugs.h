@@ -1,9 +1,9 @@
-// Mistakes of the database in memory.
+// FakeBugs: mistakes that a test plants in FakeDatabase, a database in memory. The contract suite and the simulation
+// must fail with each of them: that proves that they would notice it in a real store. kFakeBugs names them.
 #pragma once
 
 namespace tocsin {
 
-// Mistakes that a real store could make, to prove that the tests notice them.
 struct FakeBugs {
   bool claims_any_status = false;       // a claim takes a running job whose lease still holds
   bool claims_early = false;            // a claim does not compare fire_at with the clock
@@ -12,9 +12,9 @@ struct FakeBugs {
   bool finish_ignores_token = false;    // any claim's result is written
   bool cancels_running = false;         // a cancel takes a running job
   bool ignores_limit = false;           // claim_due takes everything that is due
-  bool ignores_locks = false;           // rows locked by others are not skipped
+  bool ignores_locks = false;           // rows that other transactions have locked are not skipped
   bool same_token_again = false;        // the token does not depend on the claim's seed
-  bool give_back_counts = false;        // a given back attempt stays counted
+  bool give_back_counts = false;        // a released claim's attempt stays counted
   bool expiry_without_error = false;    // an expired lease leaves no error
   bool retry_at_once = false;           // a retry ignores its delay
   bool loses_retries = false;           // a retried job vanishes

@@ -1,4 +1,5 @@
-// Bulk operations in memory, over FakeDatabase.
+// FakeBulkStore: a BulkStore (bulk/bulk_store.h: stores and runs bulk operations, one change of all jobs that match a
+// filter) in memory, over the jobs of a FakeDatabase. Used by FakeBackend and by the tests of BulkRunner.
 #pragma once
 
 #include <map>
@@ -16,9 +17,9 @@ class FakeBulkStore final : public BulkStore {
  public:
   explicit FakeBulkStore(FakeDatabase& database) : database_(database) {}
 
-  // What the tests turn.
-  WallTime now{};
-  std::optional<ErrorCode> fails;  // every call does
+  // Settings of the test.
+  WallTime now{};                  // the store's clock
+  std::optional<ErrorCode> fails;  // the Error of every call
 
   Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;
   Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
@@ -39,11 +40,13 @@ class FakeBulkStore final : public BulkStore {
     NodeId node = 0;
     WallTime lease_until{};
   };
+  // What run_batch() has done of one bulk operation.
   struct Progress {
-    JobId last = 0;
+    JobId last = 0;  // the job visited last: jobs are visited by id
     BulkBatch batch;
-    std::vector<JobId> locked;  // to be visited again
+    std::vector<JobId> locked;  // skipped because they were locked; visited again at the end
   };
+  // No node runs it: its lease has ended.
   bool is_idle(const Stored& stored) const {
     return stored.bulk.state == BulkState::running && stored.lease_until < now;
   }

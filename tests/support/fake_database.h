@@ -1,5 +1,5 @@
-// One database in memory, as honest as the contracts in include/tocsin say: the ground of the contract suite and of the
-// simulator.
+// FakeDatabase: one database of Tocsin (jobs, types, members, permits) in memory. The contract suite runs on it and on
+// PostgreSQL; the simulator and other tests use it in place of PostgreSQL, through the stores of fake_sessions.h.
 #pragma once
 
 #include <algorithm>
@@ -23,28 +23,29 @@
 
 namespace tocsin {
 
-// The data members are the tables, and what a test has told it to do. Thread: owner only. Every verb of a session is a
-// method here that takes the database's clock as the statement read it.
+// Each call of a store is a method here. `now`: the database's clock as the statement read it. The data members are the
+// tables, and what a test has told the database to do. Thread: owner only.
 class FakeDatabase {
  public:
   using WallClock = std::function<WallTime()>;
-  // How far the oldest transaction that is open lies behind now, at least: others than ours keep theirs open.
+  // Minimum age of the oldest open transaction, because other programs keep transactions open, too. It holds back the
+  // xmin watermark that scans return (no row due before it can be committed any more).
   Duration writer_lag = std::chrono::seconds(10);
   explicit FakeDatabase(WallClock clock, int shards = kDefaultShards);
 
   struct Row {
     Job job;
     ClaimToken token = 0;
-    std::string body;  // what an idempotent repeat must match
+    std::string body;  // of the request that created it; a repeated create must have the same
   };
 
-  // One committed change of one row; `job` is the row after it, `token` what the claim drew or the finish came with.
+  // One committed change of one row. `job`: the row after it. `token`: of the claim, or as the outcome brought it.
   struct Change {
     enum class Kind {
       created,
       replaced,
       rescheduled,
-      hastened,
+      hastened,  // made due now
       revived,
       claimed,
       fired,
@@ -56,30 +57,30 @@ class FakeDatabase {
       cancelled,
       dropped,
       extended,   // a consumer keeps its lease longer
-      claim_lost  // a crash took the claim back; `token` is that of the claim before it, if the row was running
+      claim_lost  // a crash undid the claim; `token`: of the claim before it, if the row was running then
     };
     Kind kind;
     const Job& job;
     ClaimToken token;
     WallTime db_now;
-    bool is_durable = true;  // claims: they waited for the disk
+    bool is_durable = true;  // of a claim: its commit waited for the disk
   };
   std::function<void(const Change&)> on_change;
   FakeBugs bugs;
   FakeMembers members;
-  // What reports answer, and what they were asked.
+  // The answers to reports, and the requests for them.
   std::map<Report, std::vector<std::string>> report_rows;
-  std::optional<Error> report_error;  // instead of rows
+  std::optional<Error> report_error;  // the answer, in place of rows
   std::vector<ReportQuery> reports_asked;
-  FakePermits permits;  // of the types of the registry, unless told otherwise
+  FakePermits permits;  // limits as in the registry, unless a test replaces FakePermits::total_of
 
   WallTime now() const { return clock_(); }
   int shards() const { return shards_; }
   const std::map<JobId, Row>& live() const { return live_; }
   const std::map<JobId, Row>& history() const { return history_; }
 
-  // A transaction that writes and got its number at `began`: scans know that its rows are still to come. One that reads
-  // its clock before it opens its Writer breaks the contract of ScanReply.
+  // An open transaction that writes; scans wait for its rows. `began`: when it got its number (transaction id). A
+  // caller that reads its clock before that breaks the contract of ScanReply (ports/job_store.h).
   class Writer {
    public:
     Writer(FakeDatabase& database, WallTime began)
@@ -95,17 +96,16 @@ class FakeDatabase {
 
   class Transaction;  // support/fake_transaction.h
 
-  // A row locked by another open transaction: claims skip it, finishes are busy, everything else is a conflict.
+  // Locks a row as another open transaction does: claims skip it, finishes are `busy`, other writes a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
   bool is_locked(JobId job) const {
     return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) || frozen.contains(shard_of(job)));
   }
 
-  // Moving shards. A frozen one keeps its rows as they are: as if another transaction had locked them. Copies come and
-  // go as by logical replication, without a word to on_change.
+  // For moves of shards: rows of a frozen shard act as locked rows; copies change without a call of on_change.
   std::set<Shard> frozen;
-  std::function<bool(Shard)> lives_here;  // else its creates are refused; null: every shard lives here
+  std::function<bool(Shard)> lives_here;  // false: creates of the shard are refused; null: all live here
   struct Copy {
     Row row;
     bool is_live = true;
@@ -113,15 +113,14 @@ class FakeDatabase {
   std::optional<Copy> copy_of(JobId job) const;
   void put_copy(const Copy& copy);
   void drop_copy(JobId job);
-  // A job from the outbox of another database, and whether another one has its key.
+  // For the relay: inserts a job from the outbox of another database; returns the job that has a key already.
   void insert_with_id(JobId id, const std::string& biz_id, TypeId type, WallTime action_time,
                       const std::optional<std::string>& key, WallTime created, WallTime now);
   std::optional<JobId> job_with_key(const std::string& biz_id, TypeId type,
                                     const std::optional<std::string>& key) const;
-  bool has_other_writers() const { return writers_.size() > 1; }  // than the one that asks
+  bool has_other_writers() const { return writers_.size() > 1; }  // besides the asking one
 
-  // What the engine writes to end the job is refused, with all that is written beside it: as for a value that no table
-  // takes.
+  // The statement that ends this job fails with Error invalid, and so does the rest of its batch.
   void refuse(JobId job) { refused_.insert(job); }
   void accept(JobId job) { refused_.erase(job); }
   void refuse_nothing() { refused_.clear(); }
@@ -130,10 +129,10 @@ class FakeDatabase {
     return std::any_of(jobs.begin(), jobs.end(), [&](JobId job) { return refuses(job); });
   }
   static Error refused_row() { return {ErrorCode::invalid, "a row that no table takes", ""}; }
-  // As after a restore: a finished record has the id of another job; the sequence begins anew.
+  // The state after a restore: a finished job has the id of another job, and the id sequence begins anew.
   void give_id(JobId finished, JobId id);
   void begin_ids_anew();
-  void begin_ids_at(std::int64_t sequence) { last_sequence_ = sequence; }  // those of several databases never meet
+  void begin_ids_at(std::int64_t sequence) { last_sequence_ = sequence; }  // gives several databases disjoint ids
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WriterMark mark, WallTime now);
   std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
@@ -148,7 +147,7 @@ class FakeDatabase {
   int mark_dead(const std::vector<JobId>& jobs, WallTime now);
   Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node, WallTime now);
 
-  // A standby's state: what it has of everything up to a moment. Ids that are lost with their jobs come again.
+  // The state of a standby: everything committed up to a moment. Ids of jobs that it lacks are given again.
   struct Snapshot {
     std::int64_t last_sequence = 0;
     std::map<JobId, Row> live, history;
@@ -157,10 +156,10 @@ class FakeDatabase {
     FakePermits permits;
   };
   Snapshot snapshot() const;
-  // The standby takes over: nothing of what came since is there, no transaction is open, and no session is connected.
+  // The standby takes over: later commits and calls under way are lost, and no transaction is open.
   void restore(const Snapshot& standby);
-  std::uint64_t generation() const { return generation_; }  // grows with both: calls that began before have no effect
-  // Crash and recovery: no sessions, no claims since the last change that waited for the disk. Returns their jobs.
+  std::uint64_t generation() const { return generation_; }  // grows at restore() and crash()
+  // Crash and recovery: loses claims since the last change that waited for the disk; returns their jobs.
   std::vector<JobId> crash(WallTime now);
   // ClientStore
   Result<std::vector<CreateReply>> create(const std::vector<NewJob>& jobs, CreateMode mode, WallTime now);
@@ -196,7 +195,7 @@ class FakeDatabase {
  private:
   using Live = std::map<JobId, Row>::iterator;
   bool is_removed(TypeId type) const;
-  Live find_candidate(const Candidate& job);  // end(): there is none of this id and type
+  Live find_candidate(const Candidate& job);  // end(): no live job has this id and type
   using Key = std::tuple<std::string, TypeId, std::string>;
 
   void insert_live(Row row);
@@ -236,7 +235,7 @@ class FakeDatabase {
   TypeId last_type_ = 0;
   std::map<JobId, Row> live_;
   std::map<JobId, Row> history_;
-  std::set<std::tuple<Lane, WallTime, JobId>> due_;  // of live_
+  std::set<std::tuple<Lane, WallTime, JobId>> due_;  // the jobs of live_, by lane (type and shard) and time
   std::multiset<std::int64_t> writers_;              // the numbers of open transactions
   // Transactions are numbered by the microsecond in which they begin. A clock that is set back makes no number smaller.
   std::int64_t transaction_number(WallTime now) {
@@ -247,10 +246,10 @@ class FakeDatabase {
   std::int64_t last_number_ = 0, number_shift_ = 0;
   std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_, refused_;
-  std::set<JobId> held_jobs_;  // by open transactions, as these
+  std::set<JobId> held_jobs_;  // locked by open Transactions, like the next two
   std::multiset<TypeId> held_types_;
   std::set<Key> held_keys_;
-  std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims, each with the row as it was before
+  std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims that a crash would lose, each with the row before it
   std::map<std::string, BizType> types_;
   std::uint64_t generation_ = 0;
 };

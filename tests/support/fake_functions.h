@@ -1,4 +1,6 @@
-// Functions of a business beside the database in memory: what they do is undone with their transaction.
+// FakeFunctionStore: a FunctionStore (ports/function_store.h: calls SQL functions of `sql` handlers) in memory.
+// FakeBusiness: the functions and their data. A call that fails undoes the effects of its transaction. Used by the
+// contract suite and the tests of SqlKind.
 #pragma once
 
 #include <functional>
@@ -12,20 +14,21 @@
 
 namespace tocsin {
 
-// Mistakes that a real store could make, to prove that the tests notice them.
+// Mistakes that a test plants; it must fail with each.
 struct FakeFunctionBugs {
-  bool ignores_token = false;  // a function is called whichever claim is valid
-  bool keeps_effects = false;  // a failed call leaves its neighbours' work behind
+  bool ignores_token = false;  // calls the function although the claim is stale
+  bool keeps_effects = false;  // a failed call leaves the effects of its transaction behind
 };
 
-// What a function throws that did not end in time.
+// Thrown by a function to simulate a time-out. `call`: ordinal of the call.
 struct TookTooLong : std::runtime_error {
   explicit TookTooLong(int call) : std::runtime_error("took too long at call " + std::to_string(call)) {}
 };
 
 // Thread: owner only.
 struct FakeBusiness {
-  // Answers as a function of the database does, or throws what it raises. `effects` is the business's own data.
+  // A function gets the job and the business's data `effects`. It returns the answer (JSON text; nullopt: SQL NULL), or
+  // throws what it raises.
   using Effects = std::map<std::string, int>;
   using Function = std::function<std::optional<std::string>(const Job&, Effects& effects)>;
   std::map<std::string, Function> functions;  // by name, all in the schema shop
@@ -42,7 +45,7 @@ class FakeFunctionStore final : public FunctionStore {
   Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
                             const Judge& judge, const std::string& node) override;
 
-  int lose_answers = 0;  // so many to come are lost on their way, after the commit
+  int lose_answers = 0;  // how many of the next calls commit, and then lose their answer (Error in_doubt)
 
  private:
   FakeDatabase& database_;

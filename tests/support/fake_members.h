@@ -1,4 +1,5 @@
-// The membership tables of the database in memory.
+// FakeMembers: the heartbeats of nodes and the shard map (which node owns a shard, which database holds it), in memory.
+// Part of FakeDatabase; its methods are the calls of MemberStore (ports/member_store.h).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace tocsin {
 // Thread: owner only.
 class FakeMembers {
  public:
-  std::function<void()> on_notify;  // what every listener hears
+  std::function<void()> on_notify;  // called in place of NOTIFY tocsin_member
 
   BeatReply beat(const Beat& beat, WallTime now) {
     Row& own = rows_[beat.id];
@@ -40,7 +41,7 @@ class FakeMembers {
     notify();
   }
 
-  // The session that wrote the last heartbeat of this node is gone.
+  // The session in which this node wrote its last heartbeat has ended.
   void end_session(NodeId id) {
     const auto row = rows_.find(id);
     if (row == rows_.end()) return;

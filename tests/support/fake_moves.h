@@ -1,5 +1,6 @@
-// Moves of shards between databases in memory: who drives a move, freezes, and replication that lags. As migrations and
-// statements of PostgreSQL's side say (ADR 0021), transaction by transaction.
+// FakeMoves: what one database stores about moves of shards between databases, in memory: who drives a move, freezes
+// (rows of the shard do not change), and logical replication that lags. It follows the migrations and statements of
+// src/postgres, one method per transaction (ADR 0021). Used by move_life.h and the tests of ShardMover.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +19,26 @@ namespace tocsin {
 
 class FakeMoves;
 
-// All databases of an installation, by id; the control database is the first. Thread: owner only.
+// All databases of an installation, by id, the control database first. Thread: owner only.
 using FakeMoveDatabases = std::deque<FakeMoves>;
 
-// What one database has of moves. Methods are transactions; `now` is its clock. The data members are its tables, its
-// log and its locks. Thread: owner only.
+// `now`: this database's clock. The data members are tables, the replication log and row locks. Thread: owner only.
 class FakeMoves {
  public:
   FakeMoves(FakeDatabase& database, FakeMoveDatabases& all);
 
-  std::function<void(const FakeDatabase::Change&)> on_change;  // of jobs
+  std::function<void(const FakeDatabase::Change&)> on_change;  // of jobs; see FakeDatabase::on_change
   std::function<std::vector<std::string>(std::int64_t version)> nodes_behind;
 
   FakeDatabase& data() { return database_; }
   bool lives_here(Shard shard) const { return here_.contains(shard); }
   void settle_in(Shard shard) { here_.insert(shard); }
-  // A worker of the subscription does something: copies the table, or applies one change. False: nothing to do.
+  // One step of the subscription's worker: copies the table, or applies one change. False: nothing to do.
   bool replicate(Shard shard);
-  // What moves have left here, such as "note of 3, slot of 3". Empty: nothing.
+  // What moves have left in this database, such as "note of 3, slot of 3"; empty: nothing.
   std::string leftovers() const;
-  // Calls of sessions of this shard's drivers that began before have no effect any more.
+  // Calls with a smaller number than this, in sessions of this shard's drivers, have no effect any more: end_sessions()
+  // ended them.
   std::uint64_t sessions_ended(Shard shard) const;
   void lock_row(Shard shard, std::uint64_t call) { locks_[shard].insert(call); }
   void unlock_row(Shard shard, std::uint64_t call) { locks_[shard].erase(call); }
@@ -77,7 +78,7 @@ class FakeMoves {
   Status publish(const ShardMove& move);
   void make_slot(Shard shard, std::uint64_t call);
   Status unpublish(const ShardMove& move);
-  void drop_slot(Shard shard, std::uint64_t call);  // ends calls of before that are still making it
+  void drop_slot(Shard shard, std::uint64_t call);  // also ends earlier calls that are still making the slot
   std::int64_t position() const { return log_; }
   Result<std::int64_t> behind(Shard shard, std::int64_t position) const;
   Status subscribe(const ShardMove& move);
@@ -98,7 +99,7 @@ class FakeMoves {
   struct Logged {
     std::int64_t position;
     JobId job;
-    std::optional<FakeDatabase::Copy> row;  // as it is afterwards; nullopt: it is gone
+    std::optional<FakeDatabase::Copy> row;  // after the change; nullopt: deleted
   };
   struct Subscription {
     DatabaseId source;
@@ -119,16 +120,17 @@ class FakeMoves {
   std::map<Shard, Record> moves_;
   std::int64_t counted_ = 0;
   std::map<Shard, std::uint64_t> ended_;
-  std::map<Shard, std::set<std::uint64_t>> locks_;  // of the rows, by calls
+  std::map<Shard, std::set<std::uint64_t>> locks_;  // of the shard's row in tocsin.move, by calls
   std::int64_t log_ = 0;
   std::deque<Logged> logged_;  // of shards with a slot
   std::set<Shard> published_;
-  std::map<Shard, std::int64_t> slots_;  // what the target has confirmed
+  std::map<Shard, std::int64_t> slots_;  // the position that the target has confirmed
   std::map<Shard, std::uint64_t> slot_dropped_;
   std::map<Shard, Subscription> subscriptions_;
 };
 
-// A session of a driver, or of a node (no shard), with one database. Its calls pass the fault point.
+// A session with one database, of the driver of `shard` or, without a shard, of a node. `faults` decides what happens
+// to each call.
 std::unique_ptr<MoveSession> fake_move_end(FakeMoves& moves, std::optional<Shard> shard, const Clock& clock,
                                            FaultPoint& faults);
 

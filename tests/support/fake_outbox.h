@@ -1,5 +1,6 @@
-// The outbox of a database in memory, and its memory of what it took over from others (ADR 0022): as create_job,
-// take_over and the statements of the relay have them, transaction by transaction.
+// FakeOutbox: the outbox of a database in memory (jobs that SQL created here for shards that live elsewhere), and the
+// record of entries that this database took over from others (ADR 0022). It follows tocsin.create_job and the
+// statements of the relay, one method per transaction. Used by relay_life.h.
 #pragma once
 
 #include <map>
@@ -14,10 +15,10 @@
 
 namespace tocsin {
 
-// Mistakes that a relay's store could make.
+// Mistakes that a test plants; the simulation must fail with each.
 struct FakeOutboxBugs {
-  bool forgets_what_it_took = false;  // take_over does not record it
-  bool cancels_claimed = false;       // a cancel takes an entry that a relay has claimed
+  bool forgets_what_it_took = false;  // take_over() does not record the entry, so it becomes a job again
+  bool cancels_claimed = false;       // a cancel changes an entry that a relay has claimed
 };
 
 // Thread: owner only.
@@ -30,12 +31,12 @@ class FakeOutbox {
   std::size_t waiting() const { return entries_.size(); }
   FakeOutboxBugs bugs;
 
-  // As tocsin.create_job: the job, or an entry. Returns its id.
+  // As tocsin.create_job: creates a job if the shard lives here, else an entry. Returns its id.
   JobId create(const std::string& biz_id, Duration in, const std::optional<std::string>& key, WallTime now);
-  // As tocsin.cancel_job for an entry. True: cancelled, it becomes a cancelled job; false: a relay has it, or there is
-  // none.
+  // As tocsin.cancel_job for an entry. True: the entry will become a cancelled job. False: a relay has claimed it, or
+  // there is no such entry.
   bool cancel(JobId job);
-  // As retention does: its history is gone, long after it ended.
+  // As retention: deletes the job from history, long after it ended.
   void drop(JobId job) { database_.drop_copy(job); }
 
   std::vector<OutboxEntry> claim(const std::set<Shard>& mine, const std::set<Shard>& others, std::int64_t relay,
@@ -70,7 +71,7 @@ class FakeOutbox {
   std::map<JobId, Relayed> relayed_;
 };
 
-// Its calls pass the fault point.
+// `faults` decides what happens to each call.
 std::unique_ptr<RelaySession> fake_relay_end(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults);
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// The permits of the database in memory.
+// FakePermits: which node holds how many permits (parts of a type's limits, lent to nodes), in memory. Part of
+// FakeDatabase; its methods are the calls of PermitStore (ports/permit_store.h).
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@ namespace tocsin {
 // Thread: owner only.
 class FakePermits {
  public:
-  std::function<int(TypeId, Limit)> total_of;
+  std::function<int(TypeId, Limit)> total_of;  // the limit of a type, in permits
 
   PermitReply renew(const PermitBeat& beat, WallTime now);
   int take_over(NodeId node, std::int64_t number, TypeId type, int n, WallTime now);

@@ -1,4 +1,5 @@
-// Sessions over the database in memory, and what may happen to their calls.
+// The stores of src/ports over a FakeDatabase: a JobStore, ClientStore, ReportStore and so on, each a session with the
+// database in memory. A FaultPoint decides whether a call fails, hangs or loses its answer.
 #pragma once
 
 #include <functional>
@@ -9,34 +10,35 @@
 
 namespace tocsin {
 
-// One call of a session, as a fault point sees it.
+// One call of a session, as a FaultPoint sees it.
 struct FakeCall {
   std::string_view verb;
   bool is_write = false;
   int session = 0;
 };
 
-// Stands between a session and the database. before, working and after may suspend their caller (the simulator switches
-// fibers). The order of a call is: before, the database reads its clock, working, the effect (all of it in one
-// instant), after. A call that was at work when a standby took over is lost. Thread: that of the sessions.
+// Decides what happens to each call. A call takes these steps: before(); the database reads its clock; working(); the
+// whole effect in one instant; after(). before(), working() and after() may suspend the caller: the simulator switches
+// fibers there. A call between before() and after() is lost if a standby takes over. Thread: the sessions'.
 class FaultPoint {
  public:
   enum class Effect {
     happens,
-    unavailable,  // does not happen
-    conflict,     // does not happen: a deadlock or a lock time-out
-    late,         // answered with in_doubt now, happens when the effect handed to keep() is called (writes only)
+    unavailable,  // the effect does not happen; Error unavailable
+    conflict,     // the effect does not happen; Error conflict, as after a deadlock or a lock time-out
+    late,         // writes only: Error in_doubt now; the effect happens when the function given to keep() is called
   };
   virtual ~FaultPoint() = default;
   virtual Effect before(const FakeCall& call) = 0;
   virtual void working(const FakeCall& call) = 0;
-  // False: it happened, the answer is lost.
+  // False: the effect happened, and the answer is lost.
   virtual bool after(const FakeCall& call) = 0;
+  // Takes the effect of a `late` call, to be called later.
   virtual void keep(std::function<void()> effect) = 0;
 };
 
-// What the sessions share: a way to the database that may fail.
-// Thread: owner only.
+// Base of the stores: call() passes the fault point. `clock`: the caller's, for local_now(). `faults`: null: no call
+// fails. `session`: number of the session, for FakeCall. Thread: owner only.
 class FakeSession {
  public:
   explicit FakeSession(FakeDatabase& database, const Clock* clock = nullptr, FaultPoint* faults = nullptr,
@@ -57,7 +59,7 @@ class FakeSession {
   int session_;
 };
 
-// `effect` takes the database's clock and owns what it needs: it may run after the caller has gone.
+// `effect`: called with the database's clock. It must own what it uses, because a late effect runs after the call.
 template <class T, class Effect>
 Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect) {
   if (!faults_) return effect(database_.now());

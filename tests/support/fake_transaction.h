@@ -1,4 +1,5 @@
-// A transaction of a SQL caller in the database in memory: several statements, time between them, and an end.
+// A transaction of a SQL caller with the database in memory: it has several statements, stays open between them, and
+// ends by commit or roll-back. Used by the simulator.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,9 @@
 
 namespace tocsin {
 
-// What it writes is not visible before it is committed. Until its end it holds the keys of the jobs that it creates and
-// the rows of those that it cancels, and from its first write on scans know that it is open. A crash or a standby that
-// takes over ends it: nothing of it happened. Thread: owner only.
+// Its writes become visible at commit(). Until its end it holds the idempotency keys of the jobs that it creates and
+// the rows of the jobs that it cancels. From its first write on, scans know that it is open. A crash, or a standby that
+// takes over, rolls it back. Thread: owner only.
 class FakeDatabase::Transaction {
  public:
   explicit Transaction(FakeDatabase& database) : database_(database), generation_(database.generation()) {}
@@ -18,18 +19,18 @@ class FakeDatabase::Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  // From now on scans know that it is open, as from its first write.
+  // Gives it a transaction id, as its first write would: scans know from now on that it is open.
   void take_id(WallTime now) {
     if (!writer_) writer_.emplace(database_, now);
   }
   // Whether another transaction holds the key.
   bool waits_for(const NewJob& job) const { return !has_ended() && !own(job) && database_.is_held(job); }
 
-  // As tocsin.create_job. nullopt: another transaction holds the key, for whose end PostgreSQL waits.
+  // As tocsin.create_job. nullopt: another transaction holds the key; PostgreSQL would wait for its end.
   std::optional<CreateReply> create(const NewJob& job, WallTime now);
-  // As tocsin.cancel_job, of a job that was committed before.
+  // As tocsin.cancel_job, for a job that is committed.
   CancelReply cancel(JobId job, WallTime now);
-  // False: it had ended before.
+  // False: a crash or a failover has ended it before.
   bool commit();
   void roll_back();
 
@@ -38,7 +39,7 @@ class FakeDatabase::Transaction {
     Row row;
     WallTime at;
   };
-  const Made* own(const NewJob& job) const;  // that it made with this key; nullptr: none
+  const Made* own(const NewJob& job) const;  // the job that this transaction made with the key; nullptr: none
   bool has_ended() const { return generation_ != database_.generation(); }
   void release();
 

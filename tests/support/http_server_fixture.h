@@ -1,4 +1,5 @@
-// A running HttpServer with an app that echoes, and a client that sends exactly what it is told to.
+// HttpServerTest: a test fixture with a running HttpServer (src/api/http_server.h), an app that echoes requests
+// (EchoApp), and a client that sends exactly the bytes it is given (RawClient).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-// Answers "METHOD target body"; "/later" waits until the test answers.
+// Answers "METHOD target body". Requests for /later wait until the test answers them: next_waiting().
 class EchoApp : public HttpApp {
  public:
   Admission admit(const HttpRequest& head) override {
@@ -54,7 +55,7 @@ class EchoApp : public HttpApp {
   std::vector<Responder> waiting_;
 };
 
-// A client that sends exactly what it is told to.
+// A connection to the server; every call blocks.
 class RawClient {
  public:
   explicit RawClient(int port) {
@@ -68,7 +69,7 @@ class RawClient {
     return !error;
   }
 
-  // One response, by its Content-Length; "" when the connection ends before.
+  // One response, by its Content-Length; "" if the connection ends first. `has_body`: false for the answer to HEAD.
   std::string response(bool has_body = true) {
     const std::size_t head = read_until("\r\n\r\n");
     if (head == std::string::npos) return "";
@@ -90,7 +91,7 @@ class RawClient {
 
   bool has_answer() { return socket_.available() > 0; }
 
-  // Everything until the server closes.
+  // Everything until the server closes the connection.
   std::string rest() {
     while (read_some()) {
     }
@@ -137,7 +138,7 @@ class HttpServerTest : public testing::Test {
   }
   RawClient client() const { return RawClient(server->port()); }
 
-  // The status of one request on a fresh connection, and whether the server closed it.
+  // Sends one request on a new connection. Returns its status, and whether the server closed the connection after it.
   std::pair<int, bool> once(const std::string& request) {
     RawClient c = client();
     c.send(request);

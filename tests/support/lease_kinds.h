@@ -1,4 +1,4 @@
-// The kinds of results of leases, to be compared.
+// The kinds of lease results, without their other fields, for comparisons in tests.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A clock of the process that the test moves.
+// ManualClock: a monotonic clock that stands still until the test advances it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// A whole node: the program, as an operator starts it.
+// NodeProcess: a whole node, the program `tocsin serve`, started as an operator starts it. Used by tests that need real
+// processes.
 #pragma once
 
 #include <string>
@@ -12,8 +13,9 @@ namespace tocsin {
 // Thread: owner only, the main thread.
 class NodeProcess {
  public:
-  // Serves `database` on a free port, unless the options have a --listen; returns when it is ready. Throws
-  // std::runtime_error with its log when it does not get there.
+  // Serves the database at this URL on a free port, unless the options have --listen. Returns when the node is ready.
+  // `token`: the REST token that rest() sends; empty: none. Throws std::runtime_error with the node's log if it does
+  // not become ready.
   explicit NodeProcess(const std::string& database, std::vector<std::string> options = {},
                        const std::string& token = "");
 
@@ -23,9 +25,9 @@ class NodeProcess {
   Process& process() { return process_; }
   std::string log() const { return process_.err(); }
 
-  // SIGTERM; its exit code, -1 when it did not end.
+  // Sends SIGTERM. Returns the exit code; -1: it did not end.
   int stop();
-  // As a crash of the machine would.
+  // Sends SIGKILL, as if the machine crashed.
   void kill();
 
  private:

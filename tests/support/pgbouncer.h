@@ -1,4 +1,5 @@
-// A pooler in front of a PostgreSQL server, as Debian ships it; gone at the end.
+// Pgbouncer: a pooler (shares sessions between transactions) in front of a PostgreSQL server; the Debian package. It
+// ends with the object.
 #pragma once
 
 #include <memory>
@@ -11,11 +12,11 @@ namespace tocsin {
 // Thread: owner only, the main thread.
 class Pgbouncer {
  public:
-  // Of the server of `url`. It shares few sessions among all its clients, and gives one away for a transaction at a
-  // time. `further`: lines of its configuration. Throws std::runtime_error with its log when it does not start.
+  // Connects to the server of `url`. Six server sessions per database serve all clients, each for one transaction at a
+  // time. `further`: lines of its configuration. Throws std::runtime_error with its log if it does not start.
   explicit Pgbouncer(const std::string& url, const std::string& further = "");
 
-  // The database of `url` through it.
+  // The database of the constructor's `url`, through the pooler.
   const std::string& url() const { return url_; }
 
  private:

@@ -1,4 +1,4 @@
-// Programs that tests start and stop.
+// Process: a program that a test starts and stops. eventually(): waits for a condition.
 #pragma once
 
 #include <sys/types.h>
@@ -11,19 +11,19 @@
 
 namespace tocsin {
 
-inline constexpr std::chrono::seconds kPatience{60};  // how long tests wait for what should take moments
+inline constexpr std::chrono::seconds kPatience{60};  // tests wait at most this long
 
-// Asks again and again until `condition` holds. False: it did not within `patience`.
+// Checks `condition` every few milliseconds until it holds. False: it did not hold within `patience`.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds patience = kPatience);
 
-// An environment variable set by the test runner. Throws std::runtime_error when it is not set.
+// The value of an environment variable that scripts/test sets. Throws std::runtime_error if it is not set.
 std::string required_env(const char* name);
 
-// A running program; killed at the latest when this ends, or the tests do.
-// Thread: owner only, the main thread.
+// It is killed (SIGKILL) when this object or the test program ends. Thread: owner only, the main thread.
 class Process {
  public:
-  // Standard output and errors go to files in a fresh folder below `TOCSIN_TEST_DIR`.
+  // `arguments`: the program's path, then its arguments. Its output and errors go to files in a new folder below
+  // TOCSIN_TEST_DIR.
   explicit Process(const std::vector<std::string>& arguments);
   ~Process();
   Process(const Process&) = delete;
@@ -32,7 +32,7 @@ class Process {
   pid_t pid() const { return pid_; }
   void signal(int number) const;
   bool is_running();
-  // Its exit code, or 128 + the signal that ended it. nullopt: it still runs.
+  // The exit code, or 128 + the signal that ended the program. nullopt: it still runs after `patience`.
   std::optional<int> wait(std::chrono::milliseconds patience = kPatience);
 
   std::string out() const;
@@ -49,7 +49,7 @@ struct Ran {
   std::string out, err;
 };
 
-// Runs a program to its end.
+// Runs a program to its end. `arguments`: as for Process.
 Ran run(const std::vector<std::string>& arguments);
 
 // Runs `tocsin` with these arguments to its end.

@@ -1,4 +1,4 @@
-// A node's REST interface, as a caller sees it.
+// Rest: a client of a node's REST interface, on this machine. `path`: with the query, such as /v1/jobs?limit=1.
 #pragma once
 
 #include <memory>

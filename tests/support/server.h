@@ -1,17 +1,17 @@
-// A PostgreSQL server that tests make databases on, and ports that nodes may take.
+// Connection strings of the PostgreSQL server that tests use, and free ports for nodes.
 #pragma once
 
 #include <string>
 
 namespace tocsin {
 
-// The same server and user, another database. `url` is a connection string of either kind.
+// `url` with another database: the same server and user. `url` may be a URL or a keyword=value string.
 std::string url_of(std::string url, const std::string& database);
 
-// One statement on a connection of its own.
+// Executes one statement on a new connection.
 void execute(const std::string& url, const std::string& statement);
 
-// A port that was free a moment ago. Throws boost::system::system_error.
+// A port of this machine that was free a moment ago. Throws boost::system::system_error.
 int free_port();
 
 }  // namespace tocsin

@@ -1,4 +1,5 @@
-// Databases and whole servers of a test's own.
+// TestDatabase: a database for one test. PrivateCluster, PairOfServers: PostgreSQL servers for one test, which it may
+// crash.
 #pragma once
 
 #include <memory>
@@ -7,11 +8,11 @@
 
 namespace tocsin {
 
-// A database on the server that TOCSIN_TEST_DATABASE names, with settings that break careless SQL; dropped at the end.
-// Thread: owner only.
+// A database on the server that the environment variable TOCSIN_TEST_DATABASE names, with settings that break careless
+// SQL (such as an empty search_path). Dropped with the object. Thread: owner only.
 class TestDatabase {
  public:
-  // With Tocsin's schema in so many shards; 0: without.
+  // Installs Tocsin's schema with this number of shards; 0: no schema.
   explicit TestDatabase(int shards = 8);
   ~TestDatabase();
   TestDatabase(const TestDatabase&) = delete;
@@ -19,16 +20,15 @@ class TestDatabase {
 
   const std::string& url() const { return url_; }
   pqxx::result query(const std::string& sql);
-  std::int64_t number(const std::string& sql);  // of the only row and column
+  std::int64_t number(const std::string& sql);  // the value of a query with one row and one column
 
  private:
   std::string name_;
   std::string url_;
-  std::unique_ptr<pqxx::connection> connection_;  // from the first query on
+  std::unique_ptr<pqxx::connection> connection_;  // made at the first query
 };
 
-// A PostgreSQL server to be crashed at will; gone at the end.
-// Thread: owner only.
+// A PostgreSQL server; removed with the object. Thread: owner only.
 class PrivateCluster {
  public:
   PrivateCluster();
@@ -38,7 +38,7 @@ class PrivateCluster {
 
   const std::string& url() const { return url_; }
   const std::string& folder() const { return folder_; }
-  void crash();  // as a loss of power would: the next start recovers from the log
+  void crash();  // as a power failure: the next start() recovers from the log
   void start();
 
  private:
@@ -46,18 +46,18 @@ class PrivateCluster {
   std::string url_;
 };
 
-// Such a server and its standby, with Tocsin's schema in so many shards.
-// Thread: owner only.
+// A PostgreSQL server and its standby, with Tocsin's schema. Thread: owner only.
 class PairOfServers {
  public:
+  // `shards`: the installation's shard count.
   explicit PairOfServers(int shards);
   ~PairOfServers();
   PairOfServers(const PairOfServers&) = delete;
   PairOfServers& operator=(const PairOfServers&) = delete;
 
-  // Names both servers; a connection is made to the one that takes writes.
+  // Names both servers: a client connects to the one that takes writes.
   const std::string& url() const { return url_; }
-  // The primary crashes when the standby has all that it wrote; the standby takes writes when this returns.
+  // Crashes the primary after the standby has received all its commits. Returns when the standby takes writes.
   void fail_over();
 
  private:

@@ -1,4 +1,5 @@
-// Where nodes under test deliver: writes down what comes and answers as told.
+// WebhookReceiver: an HTTP server that nodes under test deliver webhooks to. It records each delivery and answers as
+// the test says.
 #pragma once
 
 #include <functional>
@@ -26,15 +27,15 @@ class WebhookReceiver {
   WebhookReceiver& operator=(const WebhookReceiver&) = delete;
 
   std::string url() const;
-  // The handler object of a type that delivers here.
+  // The handler settings of a type that delivers here.
   Json handler() const { return {{"kind", "webhook"}, {"url", url()}}; }
 
-  void answer(int status);  // from now on; 200 at first
-  void hold();              // from now on no delivery is answered,
-  void release();           // until now
+  void answer(int status);  // the status of later answers; 200 at first
+  void hold();              // later deliveries wait without an answer
+  void release();           // ends hold(): answers the waiting ones
   std::vector<Delivery> deliveries() const;
   std::size_t count() const { return deliveries().size(); }
-  std::size_t most_at_once() const;  // deliveries that were here at the same time
+  std::size_t most_at_once() const;  // the largest number of unanswered deliveries at one time
 
  private:
   struct Server;
