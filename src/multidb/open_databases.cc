@@ -147,7 +147,7 @@ SessionConfig session_of(const OpenDatabase& database, const std::string& applic
   session.url = database.url;
   session.application = application;
   session.expected = database.expected;
-  session.on_id_given_twice = [found = database.ids_given_twice, name = database.name](std::int64_t job_id) {
+  session.on_duplicate_id = [found = database.ids_given_twice, name = database.name](std::int64_t job_id) {
     ++*found;
     spdlog::error("database {}: job id {} was given twice; the record of the older job has a fresh id now", name,
                   job_id);

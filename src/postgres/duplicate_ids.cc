@@ -13,7 +13,7 @@ bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::s
     if (id != taken->job_id) ids.add(id);
   const auto freed = tx.exec_params("SELECT tocsin.renumber_finished_jobs($1::bigint[])", ids.literal());
   for (const auto& row : freed)
-    if (session.config().on_id_given_twice) session.config().on_id_given_twice(row[0].as<JobId>());
+    if (session.config().on_duplicate_id) session.config().on_duplicate_id(row[0].as<JobId>());
   return !freed.empty();
 }
 

@@ -12,7 +12,7 @@
 namespace tocsin {
 
 // Called after a unique violation. The candidates are `jobs` and the id in the session's last error. Each finished job
-// among them whose id a live job has gets a fresh id, and SessionConfig::on_id_given_twice is called for it. The id
+// among them whose id a live job has gets a fresh id, and SessionConfig::on_duplicate_id is called for it. The id
 // sequence is raised above all stored ids. REQUIRES: the failed transaction has ended. False: no job has changed,
 // because the violation is not about the id of a finished job.
 bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::span<const JobId> jobs);

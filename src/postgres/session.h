@@ -63,7 +63,7 @@ struct SessionConfig {
   // The database that must answer; another one is refused. nullptr: any.
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
   // Called with each id that two jobs had (duplicate_ids.h), on the session's thread.
-  std::function<void(std::int64_t job_id)> on_id_given_twice = nullptr;
+  std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
 };
 

@@ -142,7 +142,7 @@ TEST(Exhaustive, FindsAJobWhoseClockWasReadBeforeItsTransactionHadAnId) {
   EXPECT_EQ(found_anywhere({.clock_before_id = true}).substr(0, 2), "I1");
 }
 TEST(Exhaustive, FindsOutcomesBlockedByOneRefusedRow) {
-  EXPECT_EQ(found_anywhere({.hides_whose_fault_it_is = true}).substr(0, 4), "live");
+  EXPECT_EQ(found_anywhere({.hides_refused_row = true}).substr(0, 4), "live");
 }
 TEST(Exhaustive, FindsACancelReportedToTwoCallers) {
   EXPECT_EQ(found_anywhere({.store = {.answers_twice = true}}).substr(0, 2), "I3");

@@ -127,16 +127,17 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
   id_ = 1 + static_cast<NodeId>(world_.random.below(1'000'000'000));
   flow_ = std::make_shared<FlowControl>();
   polls_ = std::make_shared<PollQueue>(config_.max_polls);
-  keeper_ = std::make_unique<PermitRenewer>(PermitConfig{id_}, *flow_, permit_store_, *this, [this](TypeId type) {
-    Waiting all;
-    for (const Part& part : parts_) {
-      const Waiting here = part.engine->waiting(type);
-      all.fresh += here.fresh, all.late += here.late;
-    }
-    return all;
-  });
+  permit_renewer_ =
+      std::make_unique<PermitRenewer>(PermitConfig{id_}, *flow_, permit_store_, *this, [this](TypeId type) {
+        Waiting all;
+        for (const Part& part : parts_) {
+          const Waiting here = part.engine->waiting(type);
+          all.fresh += here.fresh, all.late += here.late;
+        }
+        return all;
+      });
   for (Part& part : parts_) start_engine(part);
-  keeper_->set_waker(loops_.emplace_back(std::make_unique<Loop>(*this, nullptr, *keeper_)).get());
+  permit_renewer_->set_waker(loops_.emplace_back(std::make_unique<Loop>(*this, nullptr, *permit_renewer_)).get());
   set_catalog(std::move(catalog));
   if (ownership_ == Ownership::shared) join();
 }
@@ -167,7 +168,7 @@ void SimNode::start_engine(Part& part) {
 }
 
 void SimNode::set_catalog(std::shared_ptr<const TypeCatalog> catalog) {
-  keeper_->set_catalog(catalog);
+  permit_renewer_->set_catalog(catalog);
   for (Part& part : parts_) part.engine->set_catalog(catalog);
 }
 
@@ -229,14 +230,14 @@ void SimNode::crash() {
   if (cluster_) world_.databases.control().data.members.end_session(cluster_->config.id);
   cluster_.reset();
   for (Part& part : parts_) part.engine.reset();
-  keeper_.reset();
+  permit_renewer_.reset();
   frozen_until_ = {};
 }
 
 void SimNode::drain(Duration grace) {
   world_.trace.line(world_.scheduler.now(), name_ + " drains");
   if (cluster_) cluster_->heartbeat.drain();
-  keeper_->drain();
+  permit_renewer_->drain();
   for (Part& part : parts_) part.engine->begin_drain();
   poll_drain(process_, world_.scheduler.now() + grace);
 }
@@ -253,7 +254,7 @@ void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
     FakeDatabase& control = world_.databases.control().data;
     const NodeId left = cluster_ ? id_ : 0;
     const bool gives_back = is_drained() && (world_.checker.is_calm() || world_.random.below(4) > 0);
-    if (gives_back) give_back_permits();
+    if (gives_back) return_permits();
     crash();
     if (left != 0 && (world_.checker.is_calm() || world_.random.below(4) > 0)) control.members.leave(left);
     return;
@@ -262,10 +263,10 @@ void SimNode::poll_drain(std::uint64_t process, MonoTime give_up) {
 }
 
 // Permits of leases that still hold stay.
-void SimNode::give_back_permits() {
+void SimNode::return_permits() {
   Wire& wire = parts_.front().wire;
   wire.set_direct(true);
-  static_cast<void>(keeper_->leave(world_.scheduler.now()));
+  static_cast<void>(permit_renewer_->leave(world_.scheduler.now()));
   wire.set_direct(false);
 }
 

@@ -70,7 +70,7 @@ class SimNode final : public EventSink {
     parts_[static_cast<std::size_t>(database_id)].wire.cut_until(until);
   }
 
-  bool is_up() const { return keeper_ != nullptr; }
+  bool is_up() const { return permit_renewer_ != nullptr; }
   bool reaches_control() const { return is_up() && !parts_.front().wire.is_cut(); }
   bool is_draining() const { return is_up() && parts_.front().engine->shared().membership.is_draining(); }
   std::vector<Shard> shards() const;  // the shards that it scans, in order
@@ -128,7 +128,7 @@ class SimNode final : public EventSink {
   Duration any_run_time(const ClaimedJob& job);
   void poll_drain(std::uint64_t process, MonoTime give_up);
   void check_audit(std::int64_t found);
-  void give_back_permits();
+  void return_permits();
   void join();
   bool is_drained() const;
   void check_bounds(const Part& part);
@@ -145,7 +145,7 @@ class SimNode final : public EventSink {
   std::shared_ptr<PollQueue> polls_;
   std::deque<Part> parts_;  // by database id
   FakePermitStore permit_store_;
-  std::unique_ptr<PermitRenewer> keeper_;
+  std::unique_ptr<PermitRenewer> permit_renewer_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::uint64_t last_run_ = 0;

@@ -80,7 +80,7 @@ void SmallGround::on_start(const ClaimedJob& claimed) {
 class SmallNode::Store final : public JobStore {
  public:
   explicit Store(SmallGround& ground)
-      : store_(ground.database, &ground, &ground), hides_(ground.bugs.hides_whose_fault_it_is) {}
+      : store_(ground.database, &ground, &ground), hides_(ground.bugs.hides_refused_row) {}
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override {
     return store_.scan(ranges, search, mark);
   }

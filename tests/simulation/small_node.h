@@ -20,9 +20,9 @@ namespace tocsin {
 
 // Mistakes that a test plants; the search must find each.
 struct SmallWorldBugs {
-  bool async_claims = false;             // the claim does not wait for the disk
-  bool clock_before_id = false;          // create_job reads its clock before its transaction has an id
-  bool hides_whose_fault_it_is = false;  // a row that the store refuses looks like a store that is unavailable
+  bool async_claims = false;       // the claim does not wait for the disk
+  bool clock_before_id = false;    // create_job reads its clock before its transaction has an id
+  bool hides_refused_row = false;  // a row that the store refuses looks like a store that is unavailable
   FakeBugs store{};
 };
 

@@ -14,7 +14,7 @@ struct FakeBugs {
   bool ignores_limit = false;           // claim_due takes everything that is due
   bool ignores_locks = false;           // rows that other transactions have locked are not skipped
   bool same_token_again = false;        // the token does not depend on the claim's seed
-  bool give_back_counts = false;        // a released claim's attempt stays counted
+  bool release_counts = false;          // a released claim's attempt stays counted
   bool expiry_without_error = false;    // an expired lease leaves no error
   bool retry_at_once = false;           // a retry ignores its delay
   bool loses_retries = false;           // a retried job vanishes
@@ -41,7 +41,7 @@ inline constexpr FakeBugName kFakeBugs[] = {
     {"ignores_limit", &FakeBugs::ignores_limit},
     {"ignores_locks", &FakeBugs::ignores_locks},
     {"same_token_again", &FakeBugs::same_token_again},
-    {"give_back_counts", &FakeBugs::give_back_counts},
+    {"release_counts", &FakeBugs::release_counts},
     {"expiry_without_error", &FakeBugs::expiry_without_error},
     {"retry_at_once", &FakeBugs::retry_at_once},
     {"loses_retries", &FakeBugs::loses_retries},

@@ -340,7 +340,7 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
       r.job.status = JobStatus::pending;
       r.job.fire_at = bugs.retry_at_once && !gives_back ? now : now + request.delay;
       const bool was_first = r.job.is_first_start();
-      if (gives_back && !bugs.give_back_counts && (--r.job.attempts == 0 || was_first)) r.job.started_at.reset();
+      if (gives_back && !bugs.release_counts && (--r.job.attempts == 0 || was_first)) r.job.started_at.reset();
       r.job.gmt_modified = now;
       r.job.last_started_at.reset();
     });

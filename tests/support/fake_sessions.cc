@@ -277,7 +277,7 @@ Result<int> FakePermitStore::take_over(NodeId node, std::int64_t number, TypeId 
 }
 
 Status FakePermitStore::return_all(NodeId node) {
-  return call<Unit>("give_back_permits", true, [&db = database_, node](WallTime) {
+  return call<Unit>("return_permits", true, [&db = database_, node](WallTime) {
     db.permits.return_all(node);
     return Unit{};
   });
