@@ -33,6 +33,7 @@ class Callers {
   // Jobs that were due so long ago, of types that nothing holds back; their nodes hear of them.
   // Due so long from now.
   void rush_at(Duration from_now, int n, TypeId type);
+  JobId create_unheard_at(Duration from_now, TypeId type);  // no node hears of it: a scan finds it
   void create_overdue(Duration age, DatabaseId database_id);
   JobId create_at(Duration from_now, TypeId type);  // known to its owner at once
   JobId create_now(std::optional<TypeId> type, std::optional<DatabaseId> database_id);
