@@ -299,12 +299,16 @@ void Callers::rush_at(Duration from_now, int n, TypeId type) {
 }
 
 JobId Callers::create_at(Duration from_now, TypeId type) {
+  const JobId job = create_unheard_at(from_now, type);
+  hint({job, type, world_.databases.of(job).data.find(job)->fire_at});
+  return job;
+}
+
+JobId Callers::create_unheard_at(Duration from_now, TypeId type) {
   NewJob job = any_job_in({}, {});
   job.type_id = type;
   job.when = {{}, from_now};
-  const CreateReply reply = commit(job, Duration(0));
-  hint({reply.job_id, job.type_id, reply.fire_at});
-  return reply.job_id;
+  return commit(job, Duration(0)).job_id;
 }
 
 void Callers::create_overdue(Duration age, DatabaseId database_id) {

@@ -35,6 +35,8 @@ class Callers {
   void rush(int n, std::optional<TypeId> type = {}, std::optional<DatabaseId> database_id = {});
   // Creates `n` jobs of this type that are due `from_now`.
   void rush_at(Duration from_now, int n, TypeId type);
+  // Creates a job that is due `from_now` without a hint: a scan finds it.
+  JobId create_unheard_at(Duration from_now, TypeId type);
   // Creates a prompt job that was due `age` ago; its node gets a hint.
   void create_overdue(Duration age, DatabaseId database_id);
   JobId create_at(Duration from_now, TypeId type);  // its node gets a hint at once

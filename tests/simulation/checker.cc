@@ -44,14 +44,8 @@ void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& chan
   if ((change.kind == Kind::created) != (found == records_.end()))
     return fail("I10", "created twice, or out of nothing: job " + std::to_string(job.job_id));
   if (change.kind != Kind::created) {
-    const Record& before = found->second;
-    check_edge(change, before);
-    if (change.kind == Kind::claimed || change.kind == Kind::fired) check_claim(change, before);
-    check_result(change, before);
-    check_lease(change, before);
-    check_calm(change, before);
-    check_flow(change, before);
-    check_fairness(change, before);
+    check_change(change, found->second);
+    found->second.is_changed = true;
   }
 
   Record& record = records_[job.job_id];
@@ -85,8 +79,19 @@ void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& chan
   attempt.is_hastened = record.is_hastened;
   attempt.claimed = scheduler_.now();
   attempt.is_orphan = databases_.of(job.job_id).faults.is_late();
+  slots_[{attempt.node, database_id}].insert(change.token);
   if (!attempts_.emplace(change.token, attempt).second)
     fail("I4", "a token was used twice: job " + std::to_string(job.job_id));
+}
+
+void Checker::check_change(const FakeDatabase::Change& change, const Record& before) {
+  check_edge(change, before);
+  if (change.kind == Kind::claimed || change.kind == Kind::fired) check_claim(change, before);
+  check_result(change, before);
+  check_lease(change, before);
+  check_calm(change, before);
+  check_flow(change, before);
+  check_fairness(change, before);
 }
 
 // The attempt does not count, and its number will be given again. Its handler may have started, or may still start.
@@ -166,6 +171,7 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   if (gives_back && change.job.attempts != before.row.attempts - 1)
     fail("I6", name + ": given back, but the attempt stays counted");
   if (gives_back) {
+    attempt.is_given_back = true;
     if (change.job.fire_at < change.db_now) released_.push_back({scheduler_.now(), change.job.job_id, attempt.node});
     return;
   }
@@ -249,6 +255,7 @@ void Checker::on_answer(const ClaimedJob& claimed, const Outcome& outcome) {
 void Checker::on_crash(const std::string& node) {
   for (auto& [token, attempt] : attempts_)
     if (attempt.node == node) attempt.is_orphan = true;
+  std::erase_if(polls_, [&](const auto& poll) { return poll.second.first == node; });
 }
 
 void Checker::on_drained(const std::string& node) {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -86,12 +87,20 @@ class Checker {
     MonoTime from;
     std::size_t on_their_way = 0;  // jobs: two batches of each claimer
     std::size_t batch = 0;         // jobs of a batch, at most
-    bool has_slots = false;        // of running jobs, so many that some are free
+    std::size_t slots = 0;         // of running jobs, per engine
     bool is_one_engine = false;    // so all permits and rates are its own
   };
   void quiet_begins(const Quiet& quiet) { quiet_ = quiet; }
   void quiet_ends() { quiet_.reset(), overtaken_.clear(), rated_.clear(); }
-  void on_hinted(JobId job);                            // a node was told of it and keeps it in memory
+  // A node keeps it in memory, or its lane as backlog: it was told of it, or a scan of it has read its row.
+  void on_hinted(const std::string& node, JobId job);
+  void on_read(const std::string& node, JobId job);
+  // A node has accepted the poll of a consumer. Returns its number; it is over when it is answered, or given up.
+  std::uint64_t on_poll(const std::string& node, TypeId type);
+  void on_poll_over(std::uint64_t poll) { polls_.erase(poll); }
+  // Whether a node may start one more job of a type now, by the permits and rates that it was lent.
+  using Admits = std::function<bool(const std::string& node, const BizType& type)>;
+  void ask_of_limits(Admits admits) { admits_ = std::move(admits); }
   void on_locked(JobId job) { overtaken_.erase(job); }  // another transaction holds the row
   // Called now and then after faults_ended().
   void check_overdue();
@@ -122,9 +131,10 @@ class Checker {
     std::uint64_t change = 0;  // the number of the claim among all changes
     bool is_hastened = false;
     bool is_started = false;
-    bool is_leased = false;   // by a consumer
-    bool is_written = false;  // its outcome
-    MonoTime ends{};          // the handler's own deadline
+    bool is_leased = false;      // by a consumer
+    bool is_given_back = false;  // it never started
+    bool is_written = false;     // its outcome
+    MonoTime ends{};             // the handler's own deadline
     std::optional<Outcome> answer;
     MonoTime answered{};
     MonoTime claimed{};
@@ -138,6 +148,7 @@ class Checker {
     ClaimToken token = 0;
     int life = 0;              // grows with whatever counts its attempts anew
     bool is_hastened = false;  // run now: may start before its action_time
+    bool is_changed = false;   // since it was created
     bool is_acknowledged = false;
     bool is_cancel_acknowledged = false;
     std::set<std::pair<int, int>> started;  // (life, attempt)
@@ -159,10 +170,12 @@ class Checker {
     bool is_running = false;         // one of them
     std::set<Shard> shards;          // with due ones
   };
-  struct Overtaken {  // by jobs that became due later
+  struct Overtaken {              // by jobs that became due later
+    std::set<std::string> nodes;  // that know of it
     std::size_t jobs = 0, shards = 1;
     std::set<TypeId> types;
     std::set<int> forms;  // of claims, and its own
+    void begin_anew() { jobs = 0, shards = 1, types.clear(), forms.clear(); }
   };
 
   Watched& watched(JobId job) { return watched_[static_cast<std::size_t>(databases_.of(job).id)]; }
@@ -173,6 +186,7 @@ class Checker {
   void lose_job(const Record& record);
   void lose(std::int64_t& count, const char* promise, const std::string& what);
   void forget_claim(Record& record, ClaimToken lost);
+  void check_change(const FakeDatabase::Change& change, const Record& before);
   void check_edge(const FakeDatabase::Change& change, const Record& before);
   void check_claim(const FakeDatabase::Change& change, const Record& before);
   void check_result(const FakeDatabase::Change& change, const Record& before);
@@ -182,7 +196,12 @@ class Checker {
   void check_fairness(const FakeDatabase::Change& change, const Record& before);
   void check_turns(const FakeDatabase::Change& change, const Record& before);
   void read_queues(const SimDatabase& database, WallTime db_now);
-  bool may_start(const BizType& type, const Queue& queue, WallTime db_now);
+  void pass_turn(const BizType& served, DatabaseId database_id);
+  bool may_start(const BizType& type, const Queue& queue, const Overtaken& its, WallTime db_now);
+  bool is_within_limits(const BizType& type, const Queue& queue, const std::string& node, WallTime db_now) const;
+  bool has_slot(const BizType& type, const std::string& node, DatabaseId database_id);
+  bool has_poll(const BizType& type, const std::string& node) const;
+  bool holds_slot(ClaimToken token) const;
   void check_rate(const BizType& type, double rate, std::deque<MonoTime>& starts, const char* what);
   void check_running(const BizType& type);
 
@@ -198,10 +217,14 @@ class Checker {
   std::map<JobId, Duration> calm_bounds_;
   std::map<JobId, std::size_t> may_overtake_;  // of jobs that have not started
   std::optional<Quiet> quiet_;
-  std::map<TypeId, Queue> queues_;                       // of one database
-  std::pair<DatabaseId, WallTime> queues_read_{-1, {}};  // which, and when
-  std::map<JobId, Overtaken> overtaken_;                 // likewise
-  std::map<TypeId, std::deque<MonoTime>> rated_;         // starts of the last second, of types with a rate
+  std::map<TypeId, Queue> queues_;                                            // of one database
+  std::pair<DatabaseId, WallTime> queues_read_{-1, {}};                       // which, and when
+  std::map<JobId, Overtaken> overtaken_;                                      // jobs that nodes know of
+  std::map<std::pair<std::string, DatabaseId>, std::set<ClaimToken>> slots_;  // claims that hold one, by engine
+  std::map<std::uint64_t, std::pair<std::string, TypeId>> polls_;             // that wait
+  std::uint64_t last_poll_ = 0;
+  Admits admits_;
+  std::map<TypeId, std::deque<MonoTime>> rated_;  // starts of the last second, of types with a rate
   std::optional<MonoTime> faults_ended_;
   std::optional<Duration> overdue_bound_;
   bool is_calm_ = false;

@@ -11,6 +11,7 @@ struct Consumers::Request {
   std::string node;
   std::vector<ClaimedJob> jobs;
   Scheduler::FiberId asker = 0;
+  std::uint64_t poll = 0;  // its number
   bool is_awaited = false;
   bool is_answered = false;
   bool is_gone = false;
@@ -58,17 +59,23 @@ std::shared_ptr<Consumers::Request> Consumers::ask(Scheduler::FiberId asker, Sim
   const std::size_t max = 1 + world_.random.below(4);
   const auto answer = [this, request](std::vector<ClaimedJob> jobs) {
     request->is_answered = true;
+    world_.checker.on_poll_over(request->poll);
     if (request->is_gone) return;  // written to a closed connection
     for (const ClaimedJob& claimed : jobs) world_.checker.on_lease(request->node, claimed);
     request->jobs = std::move(jobs);
     if (request->is_awaited) world_.scheduler.wake(request->asker);
   };
-  if (!node.lease({type.type_id, max, ttr, now, now + wait, [request] { return request->is_gone; }, answer})) return {};
+  request->poll = world_.checker.on_poll(node.name(), type.type_id);
+  if (!node.lease({type.type_id, max, ttr, now, now + wait, [request] { return request->is_gone; }, answer})) {
+    world_.checker.on_poll_over(request->poll);
+    return {};
+  }
   const MonoTime patience = now + (chance(habits_.hangs_up) ? up_to(wait) : wait + 3s);
   request->is_awaited = true;
   if (!request->is_answered) world_.scheduler.wait_until(patience);
   request->is_awaited = false;
   request->is_gone = !request->is_answered;
+  if (request->is_gone) world_.checker.on_poll_over(request->poll);
   return request;
 }
 

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMostEvents = 4'000'000;
 // Without faults, from the time of a job to its claim. Most of it is for jobs that come together.
 constexpr Duration kOnTime = 100ms;
+constexpr std::size_t kEnoughSlots = 16;  // of which slow types leave some
 // From the death of a node to the first scan of its shards by another.
 const Duration kTakeover = ClusterConfig{}.timeout + 2s;
 // From the moment that a node reaches a database no more to the first scan of its shards there by another.
@@ -154,17 +155,44 @@ void Ending::rush_in(const std::set<TypeId>& crowd) {
   }
 }
 
+// Single jobs of other types that will become due in the midst of the crowd, and that a scan reads before it comes.
+// Most memory stays free, and of the slots as many as each type needs for the job whose bound is known.
+void Ending::create_unheard(const std::set<TypeId>& crowd) {
+  const Duration found = world_.config.lookahead + 2 * world_.longest_scan_interval();
+  std::size_t fitting = world_.config.capacity / 8;
+  for (const BizType& type : world_.types) {
+    const bool has_slots = type.is_instant() || (crowd.size() == 1 && world_.config.max_running >= kEnoughSlots);
+    if (crowd.contains(type.type_id) || type.is_pull() || !has_slots || fitting == 0) continue;
+    world_.callers->create_unheard_at(found + 1004ms, type.type_id);
+    --fitting;
+  }
+  world_.pass(found);
+}
+
+// Jobs of types of which others run by then, and of pull types: the checker knows their bounds.
+void Ending::create_followers(const std::set<TypeId>& crowd) {
+  const bool has_slots = crowd.size() == 1 && world_.config.max_running >= kEnoughSlots;
+  std::size_t fitting = world_.config.capacity / 16;
+  for (const BizType& type : world_.types) {
+    if (crowd.contains(type.type_id) || type.is_instant() || (!type.is_pull() && !has_slots)) continue;
+    for (int i = 0; i < 2 && (type.is_pull() || fitting > 0); ++i) {
+      world_.callers->create_at((type.is_pull() ? 1004ms : 1016ms) + i * 1ms, type.type_id);
+      if (!type.is_pull()) --fitting;
+    }
+  }
+}
+
 // Single jobs of other types that become due in the midst of a crowd start before what was due after them, but for the
 // batches that were on their way, two per claimer, and one job of each type of the crowd.
 void Ending::crowd_out() {
   constexpr std::size_t kClaimers = 3;
-  constexpr std::size_t kEnoughSlots = 16;  // of which slow types leave some
   const std::set<TypeId> crowd = draw_crowd();
+  create_unheard(crowd);
   const bool has_slow = world_.types.back().name.starts_with(kSlowType);
   const std::size_t others = 2 * world_.config.claim_batch * kClaimers * world_.nodes.size() + crowd.size() - 1;
-  // One type alone fills three quarters of the memory, and leaves the rest to jobs that come later; many leave less
-  // than these small memories have.
-  std::size_t fitting = crowd.size() == 1 ? world_.config.capacity / 4 : std::numeric_limits<std::size_t>::max();
+  // One type alone fills three quarters of the memory, and leaves the rest to jobs that come later, but for those that
+  // are there before; many leave less than these small memories have.
+  std::size_t fitting = crowd.size() == 1 ? world_.config.capacity / 8 : std::numeric_limits<std::size_t>::max();
   const auto create_others = [&] {
     for (const BizType& type : world_.types) {
       if (crowd.contains(type.type_id) || type.is_pull()) continue;
@@ -179,6 +207,7 @@ void Ending::crowd_out() {
     }
   };
   if (crowd.size() > 1) create_others();
+  create_followers(crowd);
   rush_in(crowd);
   if (crowd.size() == 1) create_others();
   world_.pass(25s);

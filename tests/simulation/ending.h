@@ -19,6 +19,8 @@ class Ending {
   void live_on();
   void calm_down();
   std::set<TypeId> draw_crowd();
+  void create_unheard(const std::set<TypeId>& crowd);
+  void create_followers(const std::set<TypeId>& crowd);
   void rush_in(const std::set<TypeId>& crowd);
   void crowd_out();
   void lose_one_database();

@@ -20,7 +20,7 @@ const char* name_of(Counter counter) {
 class SimNode::Loop final : public Waker {
  public:
   // `part`: the engine whose bounds are checked after every step; nullptr: none.
-  Loop(SimNode& node, const Part* part, Stage& stage) : node_(node), part_(part), stage_(stage) {
+  Loop(SimNode& node, Part* part, Stage& stage) : node_(node), part_(part), stage_(stage) {
     fiber_ = node.world_.scheduler.spawn([this] { run(); });
   }
   ~Loop() override { node_.world_.scheduler.kill(fiber_); }
@@ -39,7 +39,7 @@ class SimNode::Loop final : public Waker {
       node_.world_.databases.control().faults.before_step();
       is_woken_ = false;
       const MonoTime next = stage_.step(scheduler.now());
-      if (part_) node_.check_bounds(*part_);
+      if (part_) node_.check_bounds(*part_), node_.tell_read(*part_);
       // A step costs time: what never rests moves the clock and is noticed.
       if (next <= scheduler.now() || is_woken_) {
         scheduler.sleep(Duration(1 + node_.world_.random.below(40)));
@@ -52,7 +52,7 @@ class SimNode::Loop final : public Waker {
   }
 
   SimNode& node_;
-  const Part* const part_;
+  Part* const part_;
   Stage& stage_;
   Scheduler::FiberId fiber_ = 0;
   bool is_woken_ = false;
@@ -97,8 +97,27 @@ struct SimNode::Cluster {
   ShardOwner owner;
 };
 
+// The scanner's: notes the rows that may be claimed.
+class SimNode::ScannedStore final : public FakeJobStore {
+ public:
+  ScannedStore(std::vector<Candidate>& read, FakeDatabase& database, const Clock* clock, FaultPoint* faults)
+      : FakeJobStore(database, clock, faults), read_(read) {}
+  Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override {
+    auto reply = FakeJobStore::scan(ranges, search, mark);
+    if (!reply) return reply;
+    for (const auto& rows : reply->rows)
+      for (const ScanReply::Row& row : rows)
+        if (!row.is_exhausted) read_.push_back(row.candidate);
+    return reply;
+  }
+
+ private:
+  std::vector<Candidate>& read_;
+};
+
 SimNode::Part::Part(SimDatabase& its, SimContext& world, int claimers) : database(its), wire(its, world.scheduler) {
-  for (int i = 0; i < claimers + 3; ++i)
+  stores.push_back(std::make_unique<ScannedStore>(read, its.data, &world.scheduler, &wire));
+  for (int i = 1; i < claimers + 3; ++i)
     stores.push_back(std::make_unique<FakeJobStore>(its.data, &world.scheduler, &wire, i));
 }
 
@@ -212,7 +231,7 @@ void SimNode::hint(const Candidate& job) {
   if (!is_up() || part.wire.is_cut()) return;
   if (!std::ranges::binary_search(*part.engine->shared().shards.get(), shard_of(job.job_id))) return;
   const bool is_taken = part.engine->hint(job);
-  if (is_taken) world_.checker.on_hinted(job.job_id);
+  if (is_taken) world_.checker.on_hinted(name_, job.job_id);
   world_.trace.line(world_.scheduler.now(),
                     name_ + (is_taken ? " takes" : " refuses") + " the hint of job " + std::to_string(job.job_id));
 }
@@ -225,7 +244,7 @@ void SimNode::sweep(DatabaseId database_id) {
 void SimNode::crash() {
   world_.trace.line(world_.scheduler.now(), name_ + " is gone");
   world_.checker.on_crash(name_);
-  for (Part& part : parts_) part.runs.clear();
+  for (Part& part : parts_) part.runs.clear(), part.read.clear();
   loops_.clear();
   if (cluster_) world_.databases.control().data.members.end_session(cluster_->config.id);
   cluster_.reset();
@@ -278,6 +297,17 @@ bool SimNode::lease(Poll poll) {
 
 void SimNode::end_lease(const Lease& lease) {
   if (is_up()) flow_->leases().settle({&lease, 1});
+}
+
+bool SimNode::admits(const BizType& type) const {
+  if (!is_up()) return false;
+  const MonoTime now = world_.scheduler.now();
+  if (type.max_running && !type.is_instant()) {
+    const auto grant = flow_->granted(type.type_id, Limit::running, now);
+    const Duration lease = std::max(type.ttr, polls_->longest_ttr(type.type_id));
+    if (!grant || grant->n <= static_cast<int>(flow_->used(type.type_id)) || grant->lease < lease) return false;
+  }
+  return !type.rate_per_s || !flow_->is_paced(type, Pace::fresh, now);
 }
 
 void SimNode::extend_lease(TypeId type, const Lease& lease, Duration ttr) {
@@ -347,6 +377,19 @@ void SimNode::check_audit(std::int64_t found) {
   const std::size_t unheard = world_.has_rivals ? world_.checker.released_by_others(name_) : 0;
   if (static_cast<std::size_t>(found) > unheard && !world_.has_foreign_writer)
     world_.checker.fail("audit", name_ + ": a row lay before the floor, although every writer took its id first");
+}
+
+// Of the rows that a scan has read, those that the engine keeps, and those due now that a backlog covers. Others wait
+// for a later scan: memory is full.
+void SimNode::tell_read(Part& part) {
+  if (part.read.empty()) return;
+  const EngineShared& shared = part.engine->shared();
+  const WallTime now = part.database.wall.now();
+  for (const Candidate& job : part.read) {
+    const bool is_backlog = job.fire_at <= now && shared.due.has_backlog(job.lane());
+    if (is_backlog || shared.known.contains(job.job_id)) world_.checker.on_read(name_, job.job_id);
+  }
+  part.read.clear();
 }
 
 void SimNode::failed(std::string_view stage, const Error& error) {

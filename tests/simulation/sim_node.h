@@ -16,6 +16,7 @@
 #include "pipeline/engine.h"
 #include "simulation/checker.h"
 #include "simulation/sim_database.h"
+#include "support/fake_sessions.h"
 
 namespace tocsin {
 
@@ -85,6 +86,8 @@ class SimNode final : public EventSink {
   // A consumer has ended or extended a lease through this node's API.
   void end_lease(const Lease& lease);
   void extend_lease(TypeId type, const Lease& lease, Duration ttr);
+  // Whether it was lent a permit and a token to start one more job of the type.
+  bool admits(const BizType& type) const;
   const std::string& name() const { return name_; }
 
   void set_habits(const HandlerHabits& habits) { habits_ = habits; }
@@ -104,6 +107,7 @@ class SimNode final : public EventSink {
  private:
   class Loop;
   class SimHandler;
+  class ScannedStore;
   struct Cluster;  // the node's membership: heartbeat and shard owner
   struct Run {
     ClaimedJob claimed;
@@ -114,6 +118,7 @@ class SimNode final : public EventSink {
     Part(SimDatabase& its, SimContext& world, int claimers);
     SimDatabase& database;
     Wire wire;
+    std::vector<Candidate> read;  // rows that a scan read in this step
     std::vector<std::unique_ptr<FakeJobStore>> stores;
     std::unique_ptr<Engine> engine;
     std::map<std::uint64_t, Run> runs;  // attempts whose handlers run
@@ -128,6 +133,7 @@ class SimNode final : public EventSink {
   Duration any_run_time(const ClaimedJob& job);
   void poll_drain(std::uint64_t process, MonoTime give_up);
   void check_audit(std::int64_t found);
+  void tell_read(Part& part);
   void return_permits();
   void join();
   bool is_drained() const;

@@ -57,8 +57,7 @@ void Troubles::rush_in() {
   if (crowd == world_.types.end()) return;
   const auto create_others = [&](Duration from_now) {
     for (const BizType& type : world_.types)
-      if (type.type_id != crowd->type_id && !type.is_pull() && !type.paused)
-        world_.callers->create_at(from_now, type.type_id);
+      if (type.type_id != crowd->type_id && !type.paused) world_.callers->create_at(from_now, type.type_id);
   };
   create_others(1005ms);
   for (int wave = 0; wave < 3; ++wave)

@@ -103,6 +103,10 @@ void World::draw_nodes() {
                                               1 + static_cast<int>(random.below(2))));
     all.push_back(nodes.back().get());
   }
+  checker.ask_of_limits([this](const std::string& name, const BizType& type) {
+    const auto node = std::ranges::find(nodes, name, [](const auto& each) { return each->name(); });
+    return (*node)->admits(type);
+  });
   std::vector<TypeId> ids, prompt;
   for (const BizType& type : types) {
     ids.push_back(type.type_id);
@@ -116,10 +120,9 @@ void World::draw_nodes() {
 }
 
 void World::begin_quiet(Duration settles) {
-  constexpr std::size_t kClaimers = 3, kEnoughSlots = 16;  // of which slow types leave some
+  constexpr std::size_t kClaimers = 3;
   checker.quiet_begins({scheduler.now() + settles, 2 * config.claim_batch * kClaimers * nodes.size(),
-                        config.claim_batch, config.max_running >= kEnoughSlots,
-                        nodes.size() == 1 && databases.size() == 1});
+                        config.claim_batch, config.max_running, nodes.size() == 1 && databases.size() == 1});
 }
 
 void World::publish_types() {

@@ -90,7 +90,7 @@ Result<T> FakeSession::call(std::string_view verb, bool is_write, Effect effect)
   return reply;
 }
 
-class FakeJobStore final : public JobStore, private FakeSession {
+class FakeJobStore : public JobStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   using JobStore::scan;
