@@ -37,7 +37,7 @@ std::unique_ptr<Database> Node::Impl::make_database(const OpenDatabase& open) {
   config.engine.session = session_of(open, "tocsin engine");
   config.engine.claimers = part(config_.claimers, 1);
   config.engine.on_step = [this](const char* stage, Duration took) { metrics_.stepped(stage, took); };
-  config.engine.others = {open.database_id, {}, [this](Shard shard) { return map_->of(shard); }};
+  config.engine.others = {open.database_id, {}, [this](Shard shard) { return map_->database_of(shard); }};
   for (const OpenDatabase& other : open_.databases) {
     if (other.database_id != open.database_id)
       config.engine.others.sessions[other.database_id] = session_of(other, "tocsin engine");
@@ -96,7 +96,7 @@ FunctionDatabases Node::Impl::function_databases() const {
   FunctionDatabases functions;
   functions.count = static_cast<int>(sessions.size());
   functions.of = [this, numbers](Shard shard) {
-    const auto known = numbers.find(map_->of(shard));
+    const auto known = numbers.find(map_->database_of(shard));
     return known == numbers.end() ? -1 : known->second;
   };
   functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };

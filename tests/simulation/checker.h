@@ -101,6 +101,9 @@ class Checker {
   // Whether a node may start one more job of a type now, by the permits and rates that it was lent.
   using Admits = std::function<bool(const std::string& node, const BizType& type)>;
   void ask_of_limits(Admits admits) { admits_ = std::move(admits); }
+  // Whether a node that knew of a job still keeps it: a full time wheel drops it, and the next scan finds it.
+  using Keeps = std::function<bool(const std::string& node, JobId job)>;
+  void ask_of_memory(Keeps keeps) { keeps_ = std::move(keeps); }
   void on_locked(JobId job) { overtaken_.erase(job); }  // another transaction holds the row
   // Called now and then after faults_ended().
   void check_overdue();
@@ -224,6 +227,7 @@ class Checker {
   std::map<std::uint64_t, std::pair<std::string, TypeId>> polls_;             // that wait
   std::uint64_t last_poll_ = 0;
   Admits admits_;
+  Keeps keeps_;
   std::map<TypeId, std::deque<MonoTime>> rated_;  // starts of the last second, of types with a rate
   std::optional<MonoTime> faults_ended_;
   std::optional<Duration> overdue_bound_;

@@ -113,6 +113,7 @@ bool Checker::may_start(const BizType& type, const Queue& queue, const Overtaken
   if (type.is_paused(db_now)) return false;
   if (type.drop_older_than && queue.due < db_now - *type.drop_older_than / 2) return false;
   return std::ranges::any_of(its.nodes, [&](const std::string& node) {
+    if (keeps_ && !keeps_(node, queue.oldest)) return false;
     return has_poll(type, node) && has_slot(type, node, database.id) && is_within_limits(type, queue, node, db_now);
   });
 }

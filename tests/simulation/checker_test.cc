@@ -10,17 +10,19 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kBatch = 1, kOnTheirWay = 2;
 
-// A database whose rows the tests claim in an order of their own. Types: 1 and 2 instant, 3 with a handler, 4 pulled.
+// A database whose rows the tests claim in an order of their own. Types: 1 and 2 instant, 3 with a handler, 4 pulled,
+// 5 with a handler and a limit.
 class CheckerFairness : public ::testing::Test {
  protected:
   CheckerFairness() {
-    std::vector<BizType> types(4);
-    const char* const kinds[] = {"noop", "noop", "sim", "pull"};
+    std::vector<BizType> types(5);
+    const char* const kinds[] = {"noop", "noop", "sim", "pull", "sim"};
     for (std::size_t i = 0; i < types.size(); ++i) {
       types[i].type_id = static_cast<TypeId>(i + 1);
       types[i].name = "type." + std::to_string(i + 1);
       types[i].handler_kind = kinds[i];
     }
+    types.back().max_running = 2;
     data().on_change = [this](const FakeDatabase::Change& change) { checker_.on_change(0, change); };
     data().mirror_types(types);
     checker_.on_types(types, 6s);
@@ -139,6 +141,20 @@ TEST_F(CheckerFairness, SaysNothingOfAPullJobWithoutAConsumerAtANodeThatKnowsIt)
   checker_.on_read("node", create(4));
   checker_.on_poll("another", 4);
   checker_.on_poll_over(checker_.on_poll("node", 4));
+  fire(kTooMany);
+  EXPECT_TRUE(is_fair());
+}
+
+TEST_F(CheckerFairness, ReportsAJobWithALimitWhileANodeThatKnowsItHasAPermit) {
+  checker_.ask_of_limits([](const std::string& node, const BizType&) { return node == "node"; });
+  checker_.on_read("node", create(5));
+  fire(kTooMany);
+  EXPECT_TRUE(is_unfair());
+}
+
+TEST_F(CheckerFairness, SaysNothingOfAJobWithALimitWhileOnlyAnotherNodeHasAPermit) {
+  checker_.ask_of_limits([](const std::string& node, const BizType&) { return node == "another"; });
+  checker_.on_read("node", create(5));
   fire(kTooMany);
   EXPECT_TRUE(is_fair());
 }

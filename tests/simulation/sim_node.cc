@@ -382,14 +382,18 @@ void SimNode::check_audit(std::int64_t found) {
 // Of the rows that a scan has read, those that the engine keeps, and those due now that a backlog covers. Others wait
 // for a later scan: memory is full.
 void SimNode::tell_read(Part& part) {
-  if (part.read.empty()) return;
-  const EngineShared& shared = part.engine->shared();
-  const WallTime now = part.database.wall.now();
-  for (const Candidate& job : part.read) {
-    const bool is_backlog = job.fire_at <= now && shared.due.has_backlog(job.lane());
-    if (is_backlog || shared.known.contains(job.job_id)) world_.checker.on_read(name_, job.job_id);
-  }
+  for (const Candidate& job : part.read)
+    if (keeps(job.job_id)) world_.checker.on_read(name_, job.job_id);
   part.read.clear();
+}
+
+bool SimNode::keeps(JobId job) const {
+  const Part& part = parts_[static_cast<std::size_t>(world_.databases.of(job).id)];
+  if (!part.engine) return false;
+  const EngineShared& shared = part.engine->shared();
+  if (shared.known.contains(job)) return true;
+  const auto row = part.database.data.find(job);
+  return row && row->fire_at <= part.database.wall.now() && shared.due.has_backlog({shard_of(job), row->type_id});
 }
 
 void SimNode::failed(std::string_view stage, const Error& error) {

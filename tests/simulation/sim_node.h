@@ -86,6 +86,8 @@ class SimNode final : public EventSink {
   // A consumer has ended or extended a lease through this node's API.
   void end_lease(const Lease& lease);
   void extend_lease(TypeId type, const Lease& lease, Duration ttr);
+  // Whether the job is in memory, or due in a lane that is backlog.
+  bool keeps(JobId job) const;
   // Whether it was lent a permit and a token to start one more job of the type.
   bool admits(const BizType& type) const;
   const std::string& name() const { return name_; }

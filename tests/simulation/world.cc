@@ -103,10 +103,11 @@ void World::draw_nodes() {
                                               1 + static_cast<int>(random.below(2))));
     all.push_back(nodes.back().get());
   }
-  checker.ask_of_limits([this](const std::string& name, const BizType& type) {
-    const auto node = std::ranges::find(nodes, name, [](const auto& each) { return each->name(); });
-    return (*node)->admits(type);
-  });
+  const auto node_of = [this](const std::string& name) -> const SimNode& {
+    return **std::ranges::find(nodes, name, [](const auto& each) { return each->name(); });
+  };
+  checker.ask_of_limits([=](const std::string& node, const BizType& type) { return node_of(node).admits(type); });
+  checker.ask_of_memory([=](const std::string& node, JobId job) { return node_of(node).keeps(job); });
   std::vector<TypeId> ids, prompt;
   for (const BizType& type : types) {
     ids.push_back(type.type_id);
