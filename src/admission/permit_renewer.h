@@ -1,14 +1,16 @@
 // PermitRenewer: the stage that renews this node's permits in the control database, normally twice a second, and gives
-// them to FlowControl. A permit is a part of a limit of a type (max_running, or a rate) that is lent to this node for a
-// time: its grant. Permits (node/permits.h) owns the renewer and gives it a thread.
+// them to FlowControl. A permit is a part of a limit of a type (max_running, or a rate). The permits of a limit that
+// are lent to this node until a common end are its grant. Permits (node/permits.h) owns the renewer and gives it a
+// thread.
 //
 // A renewal asks for the node's fair share of every limit, returns permits that other nodes need more, and extends the
 // rest before it expires. The store guards only the sum of all grants. Every node computes the shares from the same
 // rows.
 //
 // Errors: a request that failed is reported to the event sink. The next one comes after retry_pause, with a higher
-// number. If the grants expire meanwhile, jobs of types with limits do not start.
-// Thread: owner only (the loop thread that Permits starts), except set_catalog() and drain() (any).
+// number (PermitBeat::number), because the store ignores older ones. If the grants expire meanwhile, jobs of types with
+// limits do not start. Thread: step() the loop thread that Permits starts; set_waker() before it starts and leave()
+// after it has ended: the owner's; set_catalog() and drain(): any.
 #pragma once
 
 #include <atomic>
@@ -26,31 +28,33 @@ namespace tocsin {
 
 struct PermitConfig {
   NodeId node = 0;
-  Duration ttl = std::chrono::seconds(5);  // length of a grant; the node sets its heartbeat time-out
+  Duration ttl = std::chrono::seconds(5);  // how long a grant lasts; the node sets its heartbeat time-out
   Duration longest_interval = std::chrono::milliseconds(500);
   Duration short_interval = std::chrono::milliseconds(200);  // while other nodes hold permits that this one needs
   Duration retry_pause = std::chrono::milliseconds(200);     // after a request that failed
 
   // Time between renewals; a grant lasts for several of them.
   Duration interval() const { return std::min(longest_interval, ttl / 5); }
-  // Added to the lease length of a request. So the store still reserves the permits of a dead node when another node,
-  // at which the dead node's leases were extended, takes them over.
+  // Added to PermitRequest::lease, so that the store keeps the permits of a dead node reserved for this much longer. In
+  // that time another node that has extended leases of the dead node takes over their permits.
   Duration takeover_delay() const { return ttl / 2; }
   // How long this node uses a grant, from before the request: a little less than the store keeps it.
   Duration trust() const { return ttl - ttl / 10; }
 };
 
 // A step is one call of the store: a renewal of all grants, or a takeover (permits of a dead node come to this node,
-// for leases that were extended here). It has many data members because a request depends on what the last replies
-// said.
+// for leases that were extended here). The data members keep what the last replies said, on which the next request
+// depends.
 class PermitRenewer final : public Stage {
  public:
-  // Returns how many jobs of the type are due on this node and not claimed, in all its engines.
+  // Returns how many jobs of the type are due on this node and not claimed, in all its engines. Called on the loop
+  // thread and by leave().
   using WaitingOf = std::function<Waiting(TypeId)>;
   PermitRenewer(PermitConfig config, FlowControl& flow, PermitStore& store, EventSink& events, WaitingOf waiting)
       : config_(config), flow_(flow), store_(store), events_(events), waiting_(std::move(waiting)) {}
 
-  // REQUIRES: before the first step and the first claim.
+  // From now on starts need permits (FlowControl::begin_sharing()). REQUIRES: before the first step and the first
+  // claim.
   void set_waker(Waker* self) { flow_.begin_sharing(self_ = self); }
   // The types whose jobs this node can run.
   void set_catalog(std::shared_ptr<const TypeCatalog> catalog);
@@ -66,7 +70,7 @@ class PermitRenewer final : public Stage {
 
  private:
   using Key = std::pair<TypeId, Limit>;
-  // A takeover of permits of dead nodes for foreign leases here.
+  // A takeover of permits of dead nodes, for foreign leases: those that another node granted and this node extended.
   struct Takeover {
     TypeId type = 0;
     int granted = 0;  // what this node had before
@@ -77,7 +81,7 @@ class PermitRenewer final : public Stage {
   PermitRequest request_for(const BizType& type, Limit limit, MonoTime now);
   // True: ask the store again at once, because there are permits to return, or free ones to take.
   bool apply(const PermitRequest& request, const PermitReply::Item& item, const PermitReply& reply);
-  // How long a job started under a permit may run after the permit's end.
+  // PermitRequest::lease: how long after the end of the grant jobs started under it may still run.
   Duration lease_of(const BizType& type, MonoTime now) const;
   MonoTime take_over(MonoTime now);
   // If a takeover is in doubt, learns its result from the reply of this renewal.

@@ -132,7 +132,7 @@ std::vector<PollPtr> PollQueue::extract(Ends ends) {
   return out;
 }
 
-void PollQueue::answer_non_blocking(std::size_t engine, MonoTime now) {
+void PollQueue::note_nothing_due(std::size_t engine, MonoTime now) {
   std::vector<PollPtr> over;
   {
     MutexLock lock(mutex_);

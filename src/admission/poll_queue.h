@@ -1,6 +1,7 @@
-// PollQueue: the queue of waiting consumers of pull types, in order of arrival. A poll is one waiting request of a
-// consumer for jobs of one type. Jobs of pull types are claimed only for polls in this queue. The engines of a node
-// (one per database) share one queue, made in node/node.cc: a consumer gets what is due in any database.
+// PollQueue: the queue of waiting consumers of pull types (types whose jobs are fetched by request), in order of
+// arrival. A poll is one waiting request of a consumer for jobs of one type. Jobs of pull types are claimed only for
+// polls in this queue. The engines of a node (one per database) share one queue, made in node/node.cc: a consumer gets
+// what is due in any database.
 //
 // A claimer takes polls from the head, claims due jobs for them, and either answers them or puts them back at the head.
 // Meanwhile no other claimer has these polls, so no job is claimed without a consumer. A poll costs an entry here, not
@@ -29,9 +30,9 @@ struct Poll {
   std::size_t max = 1;  // the most jobs in the answer, 1 or more
   Duration ttr{0};      // length of their leases
   MonoTime arrived{};
-  // When the poll is answered with no jobs if none was due; but not before 100 ms after its arrival. Exception: a poll
-  // whose deadline has passed when it arrives is non-blocking. It is answered as soon as every engine has found nothing
-  // due since the arrival.
+  // Until when the poll waits. After that it is answered with no jobs: as soon as every engine has found nothing due
+  // since the poll arrived, but 100 ms after its arrival, or at the deadline if that is later, at the latest. A poll
+  // whose deadline is not after `arrived` does not wait for jobs to become due.
   MonoTime deadline{};
   // Both may be called from any thread and must not block. PollQueue calls is_gone under its lock, and `answer`
   // outside.
@@ -51,9 +52,9 @@ class PollQueue {
   // `capacity`: the most polls that wait at once.
   explicit PollQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  // Registers an engine; returns its number for answer_non_blocking(). From now on each new poll wakes its `claimers`.
-  // `sweeper`: the loop that calls expire(). A poll that ends before all others wakes it. The queue needs one sweeper,
-  // and keeps that of the last engine. REQUIRES: before the first add().
+  // Registers an engine; returns its number for note_nothing_due(). From now on each new poll wakes the engine's
+  // `claimers`. `sweeper`: the loop that calls expire(). add() wakes it if the new poll expires first, put_back()
+  // always. Only the last engine's sweeper is used. REQUIRES: before the first add().
   std::size_t join(const std::vector<Waker*>& claimers, Waker* sweeper);
 
   // False: the queue is full. True: the poll will be answered; after close() at once, with no jobs.
@@ -66,15 +67,16 @@ class PollQueue {
   // Whether a consumer asked for jobs of the type at `time` or later, or waits now.
   bool was_asked_since(TypeId type, MonoTime time) const;
 
-  // Takes polls from the head, for up to `n` jobs in all; the last one may ask for more than its share. `one_ttr`:
-  // stops before a poll with another lease length than the first one. Forgets polls whose connection is closed.
+  // Takes polls from the head, for up to `n` jobs in all; the `n` of the last poll may be less than its `max`.
+  // `one_ttr`: stops before a poll with another lease length than the first one. Forgets polls whose connection is
+  // closed.
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
-  // Returns polls that got no job to the head, in their order. After close(): answers them with no jobs.
+  // Puts polls that got no job back at the head, in their order. After close(): answers them with no jobs.
   void put_back(const std::vector<PollPtr>& polls);
 
-  // The primary claimer of the engine with this number found nothing to claim at `now`. Answers, with no jobs, the
-  // non-blocking polls that arrived before every engine last found nothing.
-  void answer_non_blocking(std::size_t engine, MonoTime now);
+  // The primary claimer (the one that serves all types) of the engine with this number found nothing to claim at `now`.
+  // Answers, with no jobs, the polls past their deadline that arrived before every engine last found nothing.
+  void note_nothing_due(std::size_t engine, MonoTime now);
   // Answers polls past their deadline with no jobs, and forgets polls whose connection is closed. Returns when to call
   // again; max(): no poll waits.
   MonoTime expire(MonoTime now);

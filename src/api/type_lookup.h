@@ -1,6 +1,6 @@
 // TypeLookup: reads the registry (the stored types) for requests that name a type which this node's snapshot
-// (Backend::types()) lacks, because another node has just created it. Owned by ApiContext (context.h); handlers use it
-// through with_type(), with_any_type() and with_catalog().
+// (Backend::types()) lacks, because another node has just created it. Owned by ApiContext (context.h). Most handlers
+// use it through with_type(), with_any_type() and with_catalog(); batches of creates and entry messages call ask().
 #pragma once
 
 #include <functional>
@@ -26,9 +26,9 @@ class ApiContext;
 class TypeLookup {
  public:
   struct Question {
-    std::vector<std::string> names;        // names of types to find; removed types do not count
-    std::vector<std::string> any_names{};  // names of types to find; removed types count
-    bool has_unknown_ids = false;          // true: the caller shows jobs whose type ids the snapshot lacks
+    std::vector<std::string> names;        // names of types to find; a removed type counts as missing
+    std::vector<std::string> any_names{};  // names of types to find, removed ones included
+    bool has_unknown_ids = false;          // the caller has jobs with type ids that the snapshot lacks: reload it
   };
   // nullopt: the snapshot now has every type of the question that the registry has. Problem 503: the registry could not
   // be read. Problem 429: 10,000 questions wait, or the queue of the control database is full.

@@ -1,15 +1,16 @@
 // Publisher: publishes the jobs of one type to a broker, many at a time, on a connection and a thread of its own.
 // BrokerKind makes and stops it; the type's handler calls publish() for each attempt. An attempt ends as done when the
-// broker has confirmed its message; otherwise as a retry with the reason, or as not started. The thread is no
-// WorkerThread, because it waits for the broker's socket and for messages at once; a file descriptor wakes it.
+// broker has confirmed its message; otherwise as a retry with the reason, or as not started. The first publish() starts
+// the thread. It is a plain std::thread, because it waits for the broker's socket and for messages at once; a file
+// descriptor wakes it.
 //
 // Guarantees
 //  - Done only after the broker's confirmation. An attempt is a retry if its message was refused, was on a connection
 //    that broke, or was not confirmed within nine tenths of the rest of its lease at publish(). A message of a retried
-//    attempt may have arrived; its id stays the same.
-//  - No message is sent after the start_by of its attempt: an attempt that waited until then is not started, which does
-//    not count. If no connection can be made, or the broker takes no messages, waiting attempts are retried, which
-//    counts.
+//    attempt may have arrived; its id stays the same. One message that is not confirmed in time drops the connection,
+//    so all messages in flight are retried.
+//  - An attempt that waited past its start_by is not started, which does not count. While no connection can be made, or
+//    the broker takes no messages, all waiting attempts are retried at once, which counts.
 //  - At most kMostInFlight messages are unconfirmed. At most kMostWaiting wait for the thread to take them; further
 //    ones are not started. Messages that the thread has taken and not sent are bounded only by the start pool of the
 //    handler.

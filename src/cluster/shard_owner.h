@@ -1,6 +1,6 @@
-// ShardOwner: the stage that applies the shard map (which node scans which shard, and in which database the shard
-// lives) to this node, and proposes the next map when members change. Owned by Membership (node/membership.h), which
-// gives it a thread.
+// ShardOwner: a stage of the node as an owner of shards. It applies the shard map (which node scans which shard, and in
+// which database the shard lives) to the node, and proposes the next map when members change. Owned by Membership
+// (node/membership.h), which gives it a thread.
 //
 // The heartbeat puts what it has read, members and map, into `view` and wakes this stage. Every node computes the next
 // map with assign_shards() from the current map and the members that it sees; of the proposals for one version the

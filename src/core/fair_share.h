@@ -10,7 +10,8 @@ namespace tocsin {
 
 // The share of node `self` (an index of `needs`) of `total` permits; the shares of all nodes sum up to `total`.
 // `needs`: by node, how many permits it can use now. Small needs are met first: no node gets more than it needs while
-// another lacks some. Permits that no node needs are spread evenly, so that the next job finds one on any node.
+// another lacks some. Permits that no node needs are spread evenly, so that the next job finds a permit on whichever
+// node it becomes due.
 //
 // Permits that cannot be divided evenly go to some nodes, one each. `turn` decides to which: a number that all nodes
 // compute alike, and that grows by one every two seconds of the database's clock. So if there are fewer permits than

@@ -1,5 +1,6 @@
 // Endpoint: what all webhook types that send to one origin (scheme, host and port) share: a circuit breaker, and a
-// start pool that bounds their attempts. Endpoints: all endpoints of a node. Owned by WebhookKind (webhook.h).
+// start pool (tocsin/start_pool.h), which bounds how many attempts may be started at once. Endpoints: all endpoints of
+// a node. Owned by WebhookKind (webhook.h).
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,7 @@ class Endpoint final : public StartPool {
 
   // admit(): the permission to begin an attempt; nullopt: no attempt may begin now. Exactly one of the next three calls
   // ends a permit. `took`: time since admit().
-  //  - answered(): an HTTP answer of any status. It needs no permit, because every answer closes the breaker.
+  //  - answered(): an HTTP answer of any status. It is not given the permit, because every answer closes the breaker.
   //  - failed(): the endpoint gave no answer.
   //  - abandoned(): the attempt ended for a reason that says nothing about the endpoint.
   std::optional<Permit> admit();
@@ -53,8 +54,8 @@ class Endpoint final : public StartPool {
   State state() const;
   Duration pause_left() const;  // rest of the back-off; 0: not open
 
-  // Call when an attempt was released because no connection became free in time. No attempt may wait then until the
-  // mean has fallen below kSlow again.
+  // Call when an attempt was released because no connection became free in time. It raises the mean
+  // duration to kSlow or more, so capacity() allows no waiting attempts until the mean has fallen again.
   void connection_wait_timed_out();
 
   // For display: the error of the latest unsuccessful attempt, answered or not.

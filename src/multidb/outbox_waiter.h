@@ -1,9 +1,11 @@
 // OutboxWaiter: lets requests wait until the outbox of one database has no entry of their jobs (ADR 0022). A SQL caller
-// may commit a job here whose shard lives in another database. It expects that its next request finds the job, but
-// until a node has relayed the entry, the job is in neither database. Requests that arrive together share a statement.
-// If an entry is found, the waiter announces it to the relays of all nodes, and looks again every 20 ms.
+// may insert a job into the outbox of this database, because its shard is in another. It expects that its next request
+// finds the job, but until a node has relayed the entry, the job is in neither database. Requests that arrive together
+// share a statement. If an entry is found, the waiter announces it to the relays of all nodes, and looks again every 20
+// ms.
 //
-// Database (node/database.h) has one if the node has several databases. It has its own thread and session, because
+// Database (node/database.h) has one if the node has several databases. NodeBackend::after_outboxes() calls push() for
+// all databases that answer. It has its own thread and session, because
 // waiting requests would block the threads of a RequestPool (service/request_pool.h).
 #pragma once
 

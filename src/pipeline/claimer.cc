@@ -53,7 +53,7 @@ MonoTime Claimer::step(MonoTime now) {
   if (batch.empty()) {
     if (batch.has_more_to_drop) return now;
     // Only the primary claimer serves every type at any time, so only it knows that nothing is due.
-    if (role_ == ClaimerRole::primary) shared_.polls->answer_non_blocking(shared_.poll_engine, now);
+    if (role_ == ClaimerRole::primary) shared_.polls->note_nothing_due(shared_.poll_engine, now);
     if (batch.is_limited_to_light)
       return now + kSecondaryLooksAgain;  // no wake-up comes when hot types may be served again
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;

@@ -1,6 +1,7 @@
 // Claimer: the stage that claims due jobs. It takes the next batch from JobAdmission, claims it with one store call and
-// passes the jobs won to the runner. A claim is a compare-and-set, so exactly one node wins a job. Jobs not won leave
-// memory, except jobs that may have been claimed a moment too early: they return to the time wheel.
+// puts the jobs won into the queue of the runner (EngineShared::claimed). A claim is a compare-and-set, so exactly one
+// node wins a job. Jobs not won leave memory, except jobs that may have been claimed a moment too early: they return to
+// the time wheel.
 //
 //  - Jobs of instant types (handler `noop`) are fired: claimed and finished in that one call.
 //  - Jobs of pull types go to the consumers whose polls (waiting requests) are part of the batch. If the jobs come from
@@ -10,8 +11,8 @@
 //    claim without an answer within EngineShared::claim_patience() is in doubt, too; its session is closed.
 //  - A batch of jobs to fire that the store refuses is fired in parts, until a part is the refused row alone. That row
 //    is dropped from memory; in a backlog the claimer continues behind the row.
-//  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after retry_pause,
-//    or at once if jobs won before must still be given to consumers.
+//  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after
+//    EngineConfig::retry_pause, or at once if jobs won before must still be given to consumers.
 //
 // Engine owns one or more claimers, each with a store of its own.
 // Thread: owner only (the loop thread of this claimer); the objects in EngineShared are safe for any thread.
@@ -83,7 +84,8 @@ class Claimer final : public Stage {
   // the clock estimate (DbClock).
   void note_clock(MonoTime asked, WallTime shown) { shown_ = {asked, std::max(shown, shown_.second)}; }
   MonoTime claim(MonoTime now, DueBatch batch);
-  // Whether the claim waits for the disk (ClaimTicket::is_durable).
+  // Whether the claim waits until it is on disk (ClaimTicket::is_durable): always for pull types, after a slow claim,
+  // and, unless EngineConfig::async_claims is set, for types whose attempts start outside the database.
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, ClaimCall sent);
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
@@ -108,7 +110,7 @@ class Claimer final : public Stage {
   // Drops from memory a batch whose claim failed, or whose fire() failed or is in doubt: a scan finds the rows that are
   // still pending.
   void abandon_batch(const DueBatch& batch);
-  // Ends the backlog in DueQueue. If its pace is fresh, the scanner reads the lane at once.
+  // Ends the backlog in DueQueue. If its jobs are fresh (Pace), the scanner reads the lane at once.
   void end_backlog(const Backlog& backlog);
   template <class Call>
   auto ask(Call&& call) {
@@ -123,12 +125,14 @@ class Claimer final : public Stage {
   std::optional<ClaimCall> unresolved_;  // in doubt
   std::optional<ClaimCall> gathering_;   // prepared by gather(), sent by the next step
   Parts parts_;
-  std::optional<Won> won_;                 // the next step gives them out
-  std::optional<MonoTime> claimed_at_;     // when the previous claim was sent; empty: it failed, or is_slow_ has it
+  std::optional<Won> won_;  // the next step gives them out
+  std::optional<MonoTime>
+      claimed_at_;  // when the previous claim was sent; empty: it failed, or note_duration() has used it
   std::pair<MonoTime, WallTime> shown_{};  // of note_clock(): when the call was sent, the latest time that it showed
-  // The previous claim took longer than half of EngineConfig::start_window. Then the next claim waits for the disk, so
-  // that a crash of the database cannot undo it, and its jobs may start until their leases end. Jobs of a type with
-  // drop_older_than may start only until 1 s after that age.
+  // The previous claim took longer than half of EngineConfig::start_window (how long after a claim that did not wait
+  // for the disk a job may start). Then the next claim waits for the disk, so that a crash of the database cannot undo
+  // it, and its jobs may start until their leases end. Jobs of a type with drop_older_than may start only until 1 s
+  // after they have exceeded that age.
   bool is_slow_ = false;
 };
 

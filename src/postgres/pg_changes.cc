@@ -84,6 +84,7 @@ Result<ChangeBatchReply> PgChanges::run() {
 
 Status PgChanges::redo_for_existing_jobs() {
   if (existing_.cancels.empty() && existing_.changes.empty()) return Unit{};
+  existing_.is_retry = batch_.is_retry;
   auto reply = PgChanges(session_, shards_, existing_).run();
   if (!reply) return reply.error();
   for (std::size_t i = 0; i < existing_cancels_.size(); ++i)

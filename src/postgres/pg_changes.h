@@ -1,14 +1,14 @@
-// PgChanges: carries out one call of PgClientStore::change_together, which makes one for each call. It writes the
+// PgChanges: carries out one call of PgClientStore::change_together; each call makes one. It writes the
 // cancels, the cancels by key (biz_id) and the new deadlines of many callers with one statement per kind.
 //
 // How a batch is written:
-//  - It is cut into sub-batches that name each job and each key once; usually there is one.
+//  - It is cut into sub-batches in which each kind of request names a job or key at most once; usually there is one.
 //  - A sub-batch is one transaction.
 //  - The transaction is rolled back if a row stays locked for 50 ms, or the shard of a new deadline is write-frozen (it
 //    is moving to another database).
-//  - Then the sub-batch is written kind by kind: one transaction for the cancels, one for the cancels by key, several
-//    for new deadlines. Rows that are still locked are skipped, and their requests are answered `locked`.
-//  - With ChangeBatch::is_retry sub-batches are written kind by kind at once.
+//  - Then the sub-batch is written kind by kind: one transaction for the cancels, one for the cancels by key, one
+//    or more for new deadlines. Rows that are still locked are skipped, and their requests are answered `locked`.
+//  - With ChangeBatch::is_retry sub-batches are written kind by kind from the start.
 //
 // Thread: the session's owner.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace tocsin {
 
-// Stands in place of a status in answers of sql/parts/ended_of_key: the key has more finished jobs.
+// sql/parts/ended_of_key answers this in place of a status, in a row that means: the key has more finished jobs.
 constexpr int kMoreEnded = -1;
 
 class PgChanges {
@@ -37,7 +37,8 @@ class PgChanges {
  private:
   using Indices = std::vector<std::size_t>;
   struct KeyArrays;
-  // Indices into the batch, sorted by job id or key. All sub-batches lock rows in that order, so two cannot deadlock.
+  // Indices into the batch, sorted by job id or key. Statements lock rows in that order, so two of one kind cannot
+  // deadlock; the lock time-out of 50 ms ends a deadlock between kinds.
   struct SubBatch {
     Indices cancels, key_cancels, changes;
     bool is_empty() const { return cancels.empty() && key_cancels.empty() && changes.empty(); }
@@ -54,7 +55,7 @@ class PgChanges {
   // delay others.
   Status write_changes(const Indices& items);
   void cancel(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
-  void cancel_keys(pqxx::transaction_base& tx, const Indices& items);  // all or none; fills complete replies
+  void cancel_keys(pqxx::transaction_base& tx, const Indices& items);  // all or none; fills the whole reply
   // For kind by kind: skips locked rows, and fills only the ids that were cancelled.
   void cancel_free_keys(pqxx::transaction_base& tx, const Indices& items);
   void change(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);

@@ -1,7 +1,8 @@
-// LockedRowRetries: retries requests whose rows other transactions hold locked (ADR 0040). It tries them every 25 ms;
-// when a time-out (`patience`) is over, it answers them as locked. One thread tries all of them together and waits for
-// no lock, so no request delays another, however many rows are locked. Owned by Database (node/database.h): one for
-// creates, one for changes and one for leases, to which the coalescers pass the requests that they find locked.
+// LockedRowRetries: retries requests whose rows other transactions hold locked (ADR 0040). It tries them every 25 ms.
+// After `patience` it makes a last attempt, and answers requests that are still locked as such. One thread tries all of
+// them together and waits for no lock, so no request delays another, however many rows are locked. Owned by Database
+// (node/database.h): one for creates, one for changes and one for leases, to which the coalescers pass the requests
+// that they find locked.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ template <class Item>
 class LockedRowRetries {
  public:
   // Answers the items whose rows are free, and returns the others. `is_last`: answers all items, those whose rows are
-  // locked as locked. Called on the retry thread with at most 500 items; must neither wait for locks nor throw.
+  // locked as locked. If the database fails, answers the items with the error. Called on the retry thread with at most
+  // 500 items; must neither wait for locks nor throw.
   using Attempt = std::function<std::vector<Item>(PgClientStore&, std::vector<Item>, bool is_last)>;
 
   // Starts the thread. `shards`: of the whole installation. `capacity`: how many items may wait, not counting those

@@ -112,7 +112,7 @@ TEST_F(PollQueueTest, ANonBlockingPollIsAnsweredAfterOneClaim) {
   polls.add(poll(1, 1, 10, 5s));
   EXPECT_EQ(polls.expire(now), now + 100ms) << "not before one had the time to look";
   EXPECT_TRUE(answers.empty());
-  polls.answer_non_blocking(0, now);
+  polls.note_nothing_due(0, now);
   EXPECT_EQ(answers, (std::map<int, std::size_t>{{0, 0}}));
   EXPECT_EQ(polls.size(), 1U);
 }
@@ -120,14 +120,14 @@ TEST_F(PollQueueTest, ANonBlockingPollIsAnsweredAfterOneClaim) {
 TEST_F(PollQueueTest, ANonBlockingPollWaitsForAClaimOfEveryEngine) {
   CountingWaker other;
   const std::size_t second = polls.join({&other}, &sweeper);
-  polls.answer_non_blocking(second, now);
+  polls.note_nothing_due(second, now);
   now += 1s;
   polls.add(poll(0, 1, 10, 0s));
   EXPECT_EQ(claimer.wakes, 1);
   EXPECT_EQ(other.wakes, 1);
-  polls.answer_non_blocking(0, now);
+  polls.note_nothing_due(0, now);
   EXPECT_TRUE(answers.empty()) << "the other one looked before it came";
-  polls.answer_non_blocking(second, now);
+  polls.note_nothing_due(second, now);
   EXPECT_EQ(answers.size(), 1U);
   polls.add(poll(1, 1, 10, 0s));
   EXPECT_EQ(polls.expire(now + 100ms), MonoTime::max()) << "and the others do not wait for one that hangs";
