@@ -23,6 +23,9 @@ bool is_used_by(Limit limit, Pace pace) {
   return limit == Limit::rate || (limit == Limit::catch_up && pace == Pace::catch_up);
 }
 
+// Whether the type has this rate, and its starts at this pace take tokens of it.
+bool bounds(Limit limit, const BizType& type, Pace pace) { return rate_of(type, limit) > 0 && is_used_by(limit, pace); }
+
 }  // namespace
 
 FlowControl::Grant FlowControl::grant_of(const Flow& flow, const BizType& type, Limit limit) const {
@@ -52,17 +55,18 @@ double FlowControl::tokens(Flow& flow, const BizType& type, Limit limit, MonoTim
 }
 
 void FlowControl::take_tokens(Flow& flow, const BizType& type, Pace pace, MonoTime now, Taken& taken) {
-  const auto paced = [&](Limit limit) { return rate_of(type, limit) > 0 && is_used_by(limit, pace); };
   for (const Limit limit : kRates) {
-    if (!paced(limit)) continue;
+    if (!bounds(limit, type, pace)) continue;
     const auto whole = static_cast<std::size_t>(tokens(flow, type, limit, now));
     if (whole >= taken.n) continue;
     taken.n = whole;
-    const Duration wait = flow.buckets[at(limit)].until_next(part_of_rate(flow, type, limit));
+    const bool is_granted = now < grant_of(flow, type, limit).until;
+    const double per_s = is_granted ? part_of_rate(flow, type, limit) : 0;
+    const Duration wait = flow.buckets[at(limit)].until_next(per_s);
     taken.again = std::min(taken.again, now + std::clamp<Duration>(wait, kRefill, kLongestRefill));
   }
   for (const Limit limit : kRates)
-    if (paced(limit)) flow.buckets[at(limit)].take(taken.n);
+    if (bounds(limit, type, pace)) flow.buckets[at(limit)].take(taken.n);
 }
 
 FlowControl::Taken FlowControl::take(const BizType& type, std::size_t want, Pace pace, MonoTime now,
@@ -244,7 +248,7 @@ bool FlowControl::is_paced(const BizType& type, Pace pace, MonoTime now) {
   MutexLock lock(mutex_);
   Flow& flow = flows_[type.type_id];
   for (const Limit limit : kRates) {
-    if (rate_of(type, limit) > 0 && is_used_by(limit, pace) && tokens(flow, type, limit, now) < 1) return true;
+    if (bounds(limit, type, pace) && tokens(flow, type, limit, now) < 1) return true;
   }
   return false;
 }

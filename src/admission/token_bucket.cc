@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/assert.h"
+
 namespace tocsin {
 namespace {
 
@@ -19,6 +21,7 @@ double TokenBucket::fill(double per_s, MonoTime until, MonoTime now) {
 }
 
 void TokenBucket::take(std::size_t n) {
+  TOCSIN_ASSERT(static_cast<double>(n) <= tokens_);
   tokens_ -= static_cast<double>(n);
   taken_ += static_cast<double>(n);
 }
@@ -30,9 +33,10 @@ void TokenBucket::put_back(std::size_t n) {
 }
 
 Duration TokenBucket::until_next(double per_s) const {
+  if (per_s <= 0) return Duration::max();
   const double missing = std::floor(tokens_) + 1 - tokens_;
-  const double wait_s = per_s > 0 ? missing / per_s : 1;
-  return Duration(static_cast<std::int64_t>(std::min(wait_s, 1.0) * 1e6) + 1);
+  constexpr double kLongest = 1e6;  // of seconds
+  return Duration(static_cast<std::int64_t>(std::min(missing / per_s, kLongest) * 1e6) + 1);
 }
 
 double TokenBucket::measure_use(MonoTime now) {

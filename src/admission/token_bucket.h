@@ -19,9 +19,10 @@ class TokenBucket {
   void take(std::size_t n);
   // Returns tokens of starts that do not happen. Does nothing before the first fill().
   void put_back(std::size_t n);
-  // Time until the next token at the rate `per_s`: at most one second, and one second if `per_s` is 0.
+  // Time until the next token at the rate `per_s`, as of the last fill(); the longest possible if `per_s` is 0.
   Duration until_next(double per_s) const;
-  // Tokens taken per second since the last call. That time counts as at least 0.1 s. Begins the next count.
+  // Tokens taken per second since the last call (the first one: since the clock began). That time counts as at least
+  // 0.1 s. Begins the next count.
   double measure_use(MonoTime now);
 
  private:

@@ -35,9 +35,9 @@ int max_age_of(std::string_view control) {
 }  // namespace
 
 HeadScan scan_head(std::string_view received, std::size_t from, std::size_t max_lines) {
-  // A client that speaks TLS waits for an answer to its first record and sends no line end: answered at once.
+  // A client that speaks TLS waits for an answer to its first record, which may hold no line end: answered at once.
   constexpr char kTlsHandshake = 0x16;
-  if (from == 0 && received.starts_with(kTlsHandshake)) return {0, "This port speaks HTTP without TLS."};
+  if (received.starts_with(kTlsHandshake)) return {0, "This port speaks HTTP without TLS."};
   std::size_t end = 0;
   for (std::size_t i = received.find('\n', from); i != received.npos; i = received.find('\n', i + 1)) {
     if (i == 0 || received[i - 1] != '\r') return {0, "A line ends with a bare line feed."};

@@ -39,7 +39,9 @@ void Engine::set_wakers(const std::vector<Waker*>& wakers) {
   TOCSIN_ASSERT(wakers.size() == all.size());
   wakers_ = wakers;
   const auto waker_of = [&](const Stage& stage) {
-    return wakers[static_cast<std::size_t>(std::ranges::find(all, &stage) - all.begin())];
+    const auto it = std::ranges::find(all, &stage);
+    TOCSIN_ASSERT(it != all.end());
+    return wakers[static_cast<std::size_t>(it - all.begin())];
   };
   std::vector<Waker*> claimers;
   claimers.reserve(claimers_.size());

@@ -12,7 +12,7 @@ namespace {
 
 // Called through libpq's C code. The results of a connection may outlive it and its LastServerError: their other events
 // must not use `object`.
-int note_refusal(PGEventId event, void* info, void* object) {
+int note_error(PGEventId event, void* info, void* object) noexcept {
   if (event != PGEVT_RESULTCREATE) return 1;
   const PGresult* result = static_cast<const PGEventResultCreate*>(info)->result;
   if (PQresultStatus(result) == PGRES_FATAL_ERROR) static_cast<LastServerError*>(object)->note(result);
@@ -22,7 +22,7 @@ int note_refusal(PGEventId event, void* info, void* object) {
 }  // namespace
 
 void LastServerError::watch(PGconn* connection) {
-  if (!PQregisterEventProc(connection, note_refusal, "tocsin", this)) throw std::bad_alloc();
+  if (!PQregisterEventProc(connection, note_error, "tocsin", this)) throw std::bad_alloc();
 }
 
 void LastServerError::note(const PGresult* result) {
@@ -37,12 +37,16 @@ void LastServerError::note(const PGresult* result) {
   detail_ = text(PG_DIAG_MESSAGE_DETAIL);
 }
 
-// The baseline migration names the indexes: LEAF_id on job_id, other names on anything else.
+// The detail names columns and values of the index: "Key (job_id)=(4711) already exists.", translated but for the part
+// in parentheses. Other indexes have other columns first. The name of the index is not asked: it differs while an index
+// is built anew.
 std::optional<LastServerError::DuplicateId> LastServerError::duplicate_id() const {
-  if (sql_state_ != "23505" || schema_ != "tocsin" || constraint_ != table_ + "_id") return std::nullopt;
+  const bool is_in_history = table_.starts_with("job_history_");
+  if (sql_state_ != "23505" || schema_ != "tocsin" || (!is_in_history && !table_.starts_with("job_live_")))
+    return std::nullopt;
   constexpr std::string_view kKey = "(job_id)=(";
-  const std::size_t at = detail_.find(kKey);
-  if (at == std::string::npos) return std::nullopt;
+  const std::size_t at = detail_.find('(');
+  if (at == std::string::npos || detail_.compare(at, kKey.size(), kKey) != 0) return std::nullopt;
   DuplicateId taken{0, table_.starts_with("job_history_")};
   const char* const digits = detail_.data() + at + kKey.size();
   if (std::from_chars(digits, detail_.data() + detail_.size(), taken.job_id).ec != std::errc()) return std::nullopt;

@@ -44,9 +44,8 @@ class PgCreate {
   bool has_keys() const;
   void refuse_old_ids();
   // `keyed`: inserts the items with a key, except those whose key a live job has; otherwise inserts the items without a
-  // key. Sets has_bad_ids_ if an id existed. The key in the error's detail, which is not translated, tells that. The
-  // SQLSTATE does not (an existing idempotency key has the same), nor does the constraint, whose name differs in each
-  // of eight tables.
+  // key. Sets has_bad_ids_ if an id existed (LastServerError::duplicate_id()); an existing idempotency key has the same
+  // SQLSTATE.
   void insert(pqxx::transaction_base& tx, bool keyed);
   void exec_insert(pqxx::transaction_base& tx, bool keyed);  // the statement of insert()
   using Index = std::unordered_map<JobId, std::size_t>;      // items by their ids

@@ -111,7 +111,7 @@ int bench(const Options& options) {
   Bench bench{server, {binary, options.nodes}, options.claimers, sizes_of(options), options.rounds};
   const bool is_complete = measure(bench, options);
   const std::vector<Section> sections = catalog({options.claimers, bench.sizes.depths});
-  const Report report{machine, sections, bench.results, options.rounds, options.is_quick};
+  const Report report{machine, sections, bench.results, options.rounds, options.nodes, options.is_quick};
   (options.is_markdown ? print_markdown : print_table)(std::cout, report);
   if (!options.json.empty()) write_json(options.json, report);
   return is_complete ? 0 : 1;

@@ -48,8 +48,8 @@ constexpr const char* kLateness =
 // Two nodes; the business key says which of them accepted the job, its row who fired it.
 void measure_cross_node(Bench& bench) {
   const Database database(bench.server);
-  Subject first(database.url(), {bench.binary, R"({"kind":"noop"})", {"--node-name", "first"}});
-  Subject second(database.url(), {bench.binary, R"({"kind":"noop"})", {"--node-name", "second"}});
+  Subject first(database.url(), {bench.binary.path, R"({"kind":"noop"})", {"--node-name", "first"}});
+  Subject second(database.url(), {bench.binary.path, R"({"kind":"noop"})", {"--node-name", "second"}});
   wait_for(first.sql(), "SELECT count(DISTINCT o) FROM tocsin.shard_map, unnest(owners) o WHERE o <> 0", 2);
   pause_for(milliseconds(3000));  // both have heard of it, and swept
   Progress progress("jobs accepted by both nodes");

@@ -12,7 +12,7 @@ void measure_memory(Bench& bench) {
   const std::string type = std::string("/v1/types/") + kType;
   Subject subject(bench.server, {bench.binary});
   subject.rest().send("POST", type + "/pause", Json::object());
-  bench.results.add("memory.start", subject.process().resident_mb());
+  bench.results.add("memory.start", subject.resident_mb());
   write_pending(subject.database(), bench.sizes.backlog_jobs, "statement_timestamp() - i * interval '10 microseconds'",
                 Indexes::kept);
   subject.settle();
@@ -20,8 +20,8 @@ void measure_memory(Bench& bench) {
   const WallTime resumed = subject.db_now();
   subject.rest().send("POST", type + "/resume", Json::object());
   subject.wait_until_finished(n, "working off the backlog");
-  bench.results.add("memory.peak", subject.process().peak_mb());
-  bench.results.add("memory.after", subject.process().resident_mb());
+  bench.results.add("memory.peak", subject.peak_mb());
+  bench.results.add("memory.after", subject.resident_mb());
   const std::chrono::duration<double> took = subject.last_finished_at() - resumed;
   bench.results.add("memory.drain", static_cast<double>(n) / took.count());
 }

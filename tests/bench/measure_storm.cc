@@ -72,7 +72,7 @@ std::optional<StormOutcome> weather(Bench& bench, std::size_t storm_jobs, second
   if (outcome.other_ms.size() != others || subject.lateness_ms().size() != storm_jobs)
     throw Failure("not all jobs fired, or some twice");
   if (storm_jobs == 0) return outcome;
-  bench.results.add("storm.peak", subject.process().peak_mb());
+  bench.results.add("storm.peak", subject.peak_mb());
   pqxx::nontransaction tx(subject.sql());
   const auto last = tx.exec1(
       "SELECT extract(epoch FROM max(finished_at) - min(action_time)) FROM tocsin.job"

@@ -55,6 +55,7 @@ std::vector<Row> rows_of(const Section& section, const Report& report) {
 
 std::string rounds_text(const Report& report) {
   std::string text = report.rounds == 1 ? "1 round" : "medians of " + std::to_string(report.rounds) + " rounds";
+  if (report.nodes > 1) text += ", " + std::to_string(report.nodes) + " nodes";
   if (report.is_quick) text += "; quick: a tenth of the work, for trying out, not for comparing";
   return text;
 }
@@ -96,7 +97,11 @@ void print_markdown(std::ostream& out, const Report& report) {
 
 void write_json(const std::string& path, const Report& report) {
   std::ofstream file(path);
-  Json run = {{"record", "run"}, {"machine", Json::object()}, {"rounds", report.rounds}, {"quick", report.is_quick}};
+  Json run = {{"record", "run"},
+              {"machine", Json::object()},
+              {"rounds", report.rounds},
+              {"nodes", report.nodes},
+              {"quick", report.is_quick}};
   for (const auto& [what, how] : report.machine) run["machine"][what] = how;
   file << run.dump() << '\n';
   for (const Section& section : report.sections) {

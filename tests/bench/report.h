@@ -2,7 +2,7 @@
 //
 // JSON Lines: one object per line; "record" says which kind it is:
 //
-//   run       first line: machine (an object of texts), rounds, quick
+//   run       first line: machine (an object of texts), rounds, nodes, quick
 //   figure    name, unit, value (of all rounds), rounds (the values of each, oldest first)
 //   point     series, and the values at one point, all numbers:
 //
@@ -37,6 +37,7 @@ struct Report {
   const std::vector<Section>& sections;
   const Results& results;
   int rounds = 0;
+  int nodes = 1;  // that shared a database
   bool is_quick = false;
 };
 

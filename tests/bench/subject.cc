@@ -15,6 +15,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr milliseconds kLookPause(50);
 constexpr auto kReadyWithin = std::chrono::seconds(60);
+constexpr milliseconds kSweepTime(3'000);              // until nodes that have got their shards have swept them
 constexpr auto kStuckTime = std::chrono::seconds(60);  // without any job finished
 
 std::vector<std::string> serve_command(const SubjectOptions& options, const std::string& database, int port) {
@@ -48,7 +49,7 @@ Subject::Subject(std::unique_ptr<Database> own, const std::string& database, con
   start_others(options);
 }
 
-// Returns when every node has its shards and has swept them.
+// Returns when every node owns shards, and has had the time to sweep them.
 void Subject::start_others(const SubjectOptions& options) {
   const int nodes = options.binary.nodes;
   if (nodes == 1) return;
@@ -61,7 +62,7 @@ void Subject::start_others(const SubjectOptions& options) {
   const std::string owners = "SELECT count(DISTINCT o) FROM tocsin.shard_map, unnest(owners) o WHERE o <> 0";
   for (const auto end = SteadyClock::now() + kReadyWithin; SteadyClock::now() < end; pause_for(kLookPause)) {
     if (pqxx::nontransaction(*sql_).exec1(owners)[0].as<int>() < nodes) continue;
-    pause_for(milliseconds(3'000));
+    pause_for(kSweepTime);
     return;
   }
   throw Failure("the nodes do not share the shards");
@@ -82,6 +83,12 @@ double Subject::processor_seconds() const {
 double Subject::resident_mb() const {
   double most = process_->resident_mb();
   for (const Other& other : others_) most = std::max(most, other.process->resident_mb());
+  return most;
+}
+
+double Subject::peak_mb() const {
+  double most = process_->peak_mb();
+  for (const Other& other : others_) most = std::max(most, other.process->peak_mb());
   return most;
 }
 

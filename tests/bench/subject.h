@@ -1,7 +1,6 @@
 // Subject: the node that a measurement measures, or several nodes on one database, with one type of jobs.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <pqxx/pqxx>
 #include <string>
@@ -42,10 +41,11 @@ class Subject {
   // The first node; it gets all requests.
   int port() const { return port_; }
   const Process& process() const { return *process_; }
-  // Of all nodes: the sum of a counter of /metrics; processor time in seconds; the largest resident memory.
+  // Of all nodes: the sum of a counter of /metrics; processor time in seconds; the largest resident memory, now and ever.
   double counter(const std::string& name) const;
   double processor_seconds() const;
   double resident_mb() const;
+  double peak_mb() const;
   RestClient& rest() { return *rest_; }
   pqxx::connection& sql() { return *sql_; }
   // After a failover: connects again, and waits until the node is ready.
@@ -89,7 +89,7 @@ class Subject {
     int port;
     std::unique_ptr<Process> process;
   };
-  std::deque<Other> others_;  // nodes that share the database
+  std::vector<Other> others_;  // nodes that share the database
   std::unique_ptr<RestClient> rest_;
   std::unique_ptr<pqxx::connection> sql_;
   std::int64_t standing_ = 0;  // jobs that were live before

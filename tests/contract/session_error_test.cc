@@ -54,5 +54,34 @@ TEST_F(SessionError, ARefusalDoesNotAffectTheNextError) {
   EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
 }
 
+// What duplicate_id() makes of a unique violation of this table and detail.
+class DuplicateIdError : public SessionError {
+ protected:
+  std::optional<LastServerError::DuplicateId> duplicate(const std::string& schema, const std::string& table,
+                                                        const std::string& detail) {
+    code_of("DO $$ BEGIN RAISE unique_violation USING SCHEMA = '" + schema + "', TABLE = '" + table +
+            "', CONSTRAINT = 'some_index', DETAIL = '" + detail + "'; END $$");
+    return session.last_server_error().duplicate_id();
+  }
+};
+
+TEST_F(DuplicateIdError, IsReadFromTheKeyInEveryLanguage) {
+  const auto finished =
+      duplicate("tocsin", "job_history_done_20260101", "Schluessel >>(job_id)=(4711)<< existiert bereits.");
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(finished->job_id, 4711);
+  EXPECT_TRUE(finished->is_in_history);
+  const auto live = duplicate("tocsin", "job_live_0003", "Key (job_id)=(5) already exists.");
+  ASSERT_TRUE(live);
+  EXPECT_FALSE(live->is_in_history);
+}
+
+TEST_F(DuplicateIdError, IsNoneForOtherTablesAndIndexes) {
+  EXPECT_FALSE(duplicate("shop", "job_live_0003", "Key (job_id)=(5) already exists."));
+  EXPECT_FALSE(duplicate("tocsin", "outbox", "Key (job_id)=(5) already exists."));
+  EXPECT_FALSE(duplicate("tocsin", "job_live_0003", "Key (biz_id, type_id)=((job_id)=(5), 1) already exists."));
+  EXPECT_FALSE(duplicate("tocsin", "job_live_0003", ""));
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -1,6 +1,8 @@
 // What a node connects to: its databases and the receivers of its types, and nothing else.
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "integration/live_node.h"
@@ -11,19 +13,24 @@ namespace {
 // Set for the programs that are started meanwhile.
 class Variable {
  public:
-  Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
-  ~Variable() { ::unsetenv(name_); }
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const former = std::getenv(name)) former_ = former;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { former_ ? ::setenv(name_, former_->c_str(), 1) : ::unsetenv(name_); }
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
 
  private:
   const char* const name_;
+  std::optional<std::string> former_;
 };
 
 class Connections : public LiveNode {
  protected:
-  // Without what the tests' own environment preloads, such as the runtime of a sanitizer, which wants to be first.
+  // The runtime of a sanitizer need not be the first library that is loaded.
   void start_logged() {
+    std::filesystem::remove(path_);
     const Variable preload("LD_PRELOAD", TOCSIN_CONNECTION_LOGGER), log("TOCSIN_CONNECTION_LOG", path_),
         sanitizer("ASAN_OPTIONS", "verify_asan_link_order=0");
     start();

@@ -75,8 +75,8 @@ TEST_F(Roles, AreEnoughForAWholeLife) {
 }
 
 // The known hole of the sandbox (docs/security.md): a deferred constraint trigger that defers itself again runs at the
-// commit, as the node's role. With the role of the script that is no superuser, and cannot read what the installation
-// does not own.
+// commit, as the node's role. The role of the script is no superuser, and cannot read tables of
+// other owners.
 TEST_F(Roles, AFunctionOutOfItsSandboxHasNoMoreThanTheNode) {
   database.query(R"(
       CREATE SCHEMA shop; CREATE TABLE shop.private (n int);

@@ -1,5 +1,6 @@
-// Preloaded into a program: writes every destination that it connects to, sends datagrams to, or looks up, as a line of
-// the file TOCSIN_CONNECTION_LOG: "ADDRESS PORT", "unix" or "name NAME".
+// Preloaded into a program: writes every destination that it passes to connect(), sendto(), sendmsg() or getaddrinfo()
+// as a line of the file TOCSIN_CONNECTION_LOG: "ADDRESS PORT", "unix" or "name NAME". Calls within the C library, such
+// as those of its resolver, are not seen; the name is.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -54,6 +55,12 @@ ssize_t sendto(int socket, const void* data, size_t size, int flags, const socka
   static auto* const original = next<ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)>("sendto");
   if (to) note(to);
   return original(socket, data, size, flags, to, to_size);
+}
+
+ssize_t sendmsg(int socket, const msghdr* message, int flags) {
+  static auto* const original = next<ssize_t(int, const msghdr*, int)>("sendmsg");
+  if (message->msg_name) note(static_cast<const sockaddr*>(message->msg_name));
+  return original(socket, message, flags);
 }
 
 int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {

@@ -54,6 +54,7 @@ void Checker::lose_job(const Record& record) {
   lost_ids_.insert(job.job_id);  // another job may get it
   calm_bounds_.erase(job.job_id);
   may_overtake_.erase(job.job_id);
+  overtaken_.erase(job.job_id);
   if (job.idempotency_key) keys_.erase({job.biz_id, job.type_id, *job.idempotency_key});
   for (auto& [token, attempt] : attempts_)
     if (attempt.job == job.job_id) attempt.is_lost = attempt.is_lost_to_standby = true;
