@@ -41,7 +41,8 @@ class Subject {
   // The first node; it gets all requests.
   int port() const { return port_; }
   const Process& process() const { return *process_; }
-  // Of all nodes: the sum of a counter of /metrics; processor time in seconds; the largest resident memory, now and ever.
+  // Of all nodes: the sum of a counter of /metrics; processor time in seconds; the largest resident memory, now and at
+  // any time.
   double counter(const std::string& name) const;
   double processor_seconds() const;
   double resident_mb() const;
