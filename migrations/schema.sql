@@ -400,29 +400,6 @@ BEGIN
   RETURN n;
 END $$;
 
--- Name: renumber_finished_jobs(bigint[], boolean); Type: FUNCTION; Schema: tocsin; Owner: -
-
-CREATE FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-BEGIN
-  IF NOT is_ending THEN
-    PERFORM tocsin.raise_ids();
-  END IF;
-  RETURN QUERY
-    WITH taken AS MATERIALIZED (
-      SELECT h.job_id, h.status, h.finished_at FROM unnest(ids) k (job_id) JOIN tocsin.job_history h ON h.job_id = k.job_id
-       WHERE is_ending OR EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = (k.job_id & 1023)::smallint AND l.job_id = k.job_id)
-    )
-    UPDATE tocsin.job_history h
-       SET job_id = tocsin.fresh_id(h.shard),
-           errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
-                                        format('its id was %s, which was then given to another job', h.job_id), NULL)
-      FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
-    RETURNING t.job_id;
-END $$;
-
 -- Name: freeze_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.freeze_shard(shard smallint) RETURNS void
@@ -741,6 +718,29 @@ BEGIN
     LEFT JOIN tocsin.biz_type t ON t.type_id = r.type_id
     LEFT JOIN tocsin.permit p ON p.type_id = r.type_id AND p.limit_kind = r.kind
    ORDER BY r.ord, p.node_id;
+END $$;
+
+-- Name: renumber_finished_jobs(bigint[], boolean); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean DEFAULT false) RETURNS SETOF bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+  IF NOT is_ending THEN
+    PERFORM tocsin.raise_ids();
+  END IF;
+  RETURN QUERY
+    WITH taken AS MATERIALIZED (
+      SELECT h.job_id, h.status, h.finished_at FROM unnest(ids) k (job_id) JOIN tocsin.job_history h ON h.job_id = k.job_id
+       WHERE is_ending OR EXISTS (SELECT FROM tocsin.job_live l WHERE l.shard = (k.job_id & 1023)::smallint AND l.job_id = k.job_id)
+    )
+    UPDATE tocsin.job_history h
+       SET job_id = tocsin.fresh_id(h.shard),
+           errors = tocsin.append_error(h.errors, clock_timestamp(), h.node, h.attempts::integer,
+                                        format('its id was %s, which was then given to another job', h.job_id), NULL)
+      FROM taken t WHERE h.job_id = t.job_id AND h.status = t.status AND h.finished_at = t.finished_at
+    RETURNING t.job_id;
 END $$;
 
 -- Name: report_day_at(text, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -2663,10 +2663,6 @@ REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM
 
 REVOKE ALL ON FUNCTION tocsin.forget_shard(leaf regclass, shard smallint) FROM PUBLIC;
 
--- Name: FUNCTION renumber_finished_jobs(ids bigint[], is_ending boolean); Type: ACL; Schema: tocsin; Owner: -
-
-REVOKE ALL ON FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean) FROM PUBLIC;
-
 -- Name: FUNCTION freeze_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.freeze_shard(shard smallint) FROM PUBLIC;
@@ -2727,6 +2723,10 @@ REVOKE ALL ON FUNCTION tocsin.refuse_shard(shard smallint) FROM PUBLIC;
 -- Name: FUNCTION renew_permits(node bigint, number bigint, ttl_us bigint, type_ids integer[], kinds smallint[], helds integer[], wanteds integer[], needs integer[], useds integer[], leases_us bigint[]); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.renew_permits(node bigint, number bigint, ttl_us bigint, type_ids integer[], kinds smallint[], helds integer[], wanteds integer[], needs integer[], useds integer[], leases_us bigint[]) FROM PUBLIC;
+
+-- Name: FUNCTION renumber_finished_jobs(ids bigint[], is_ending boolean); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.renumber_finished_jobs(ids bigint[], is_ending boolean) FROM PUBLIC;
 
 -- Name: FUNCTION report_day_at(tz text, since timestamp with time zone, until timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
 
