@@ -47,7 +47,7 @@ std::optional<LastServerError::DuplicateId> LastServerError::duplicate_id() cons
   constexpr std::string_view kKey = "(job_id)=(";
   const std::size_t at = detail_.find('(');
   if (at == std::string::npos || detail_.compare(at, kKey.size(), kKey) != 0) return std::nullopt;
-  DuplicateId taken{0, table_.starts_with("job_history_")};
+  DuplicateId taken{0, is_in_history};
   const char* const digits = detail_.data() + at + kKey.size();
   if (std::from_chars(digits, detail_.data() + detail_.size(), taken.job_id).ec != std::errc()) return std::nullopt;
   return taken;

@@ -135,7 +135,7 @@ bool Checker::has_slot(const BizType& type, const std::string& node, DatabaseId 
   return of_type == 0 || of_type + 1 <= 2 * left * left / quiet_->slots;
 }
 
-// Until its outcome is written, or nobody will write one.
+// A claim holds its slot until its outcome is written, or until none can be written any more.
 bool Checker::holds_slot(ClaimToken token) const {
   constexpr Duration kGivesUp = std::chrono::seconds(1);
   const Attempt& attempt = attempts_.at(token);

@@ -235,7 +235,7 @@ TEST_F(RequestBatches, EachReadGetsItsOwnAnswer) {
   EXPECT_TRUE(empty->jobs.empty());
 }
 
-// A client_store on which the keys that begin with "held" are another transaction's.
+// A client store on which the keys that begin with "held" are another transaction's.
 class HeldKeys final : public ClientStore {
  public:
   explicit HeldKeys(ClientStore& client_store) : client_store_(client_store) {}
