@@ -101,7 +101,8 @@ class Checker {
   // Whether a node may start one more job of a type now, by the permits and rates that it was lent.
   using Admits = std::function<bool(const std::string& node, const BizType& type)>;
   void ask_of_limits(Admits admits) { admits_ = std::move(admits); }
-  // Whether a node that knew of a job still keeps it: a full time wheel drops it, and the next scan finds it.
+  // Whether a node that knew of a job still keeps it, or has no excuse: a full time wheel drops jobs, and the next scan
+  // finds them.
   using Keeps = std::function<bool(const std::string& node, JobId job)>;
   void ask_of_memory(Keeps keeps) { keeps_ = std::move(keeps); }
   void on_locked(JobId job) { overtaken_.erase(job); }  // another transaction holds the row

@@ -368,6 +368,7 @@ void SimNode::hurry_handlers(Duration time) {
 
 void SimNode::count(Counter what, std::int64_t n) {
   counters_[static_cast<std::size_t>(what)] += n;
+  if (what == Counter::refused) refused_at_ = world_.scheduler.now();
   if (what == Counter::audit_found && n > 0) check_audit(n);
   if (n != 0) world_.trace.line(world_.scheduler.now(), name_ + " counts " + std::to_string(n) + ' ' + name_of(what));
 }
@@ -385,6 +386,10 @@ void SimNode::tell_read(Part& part) {
   for (const Candidate& job : part.read)
     if (keeps(job.job_id)) world_.checker.on_read(name_, job.job_id);
   part.read.clear();
+}
+
+bool SimNode::has_refused_lately() const {
+  return refused_at_ && world_.scheduler.now() - *refused_at_ < std::chrono::seconds(5);
 }
 
 bool SimNode::keeps(JobId job) const {

@@ -88,6 +88,8 @@ class SimNode final : public EventSink {
   void extend_lease(TypeId type, const Lease& lease, Duration ttr);
   // Whether the job is in memory, or due in a lane that is backlog.
   bool keeps(JobId job) const;
+  // Whether memory or the time wheel refused a job within the lookahead, so that the next scan has to find it again.
+  bool has_refused_lately() const;
   // Whether it was lent a permit and a token to start one more job of the type.
   bool admits(const BizType& type) const;
   const std::string& name() const { return name_; }
@@ -160,6 +162,7 @@ class SimNode final : public EventSink {
   std::uint64_t process_ = 0;  // grows with every start
   MonoTime frozen_until_{};
   Counters counters_{};
+  std::optional<MonoTime> refused_at_;  // when memory or the time wheel refused a job last
 };
 
 }  // namespace tocsin

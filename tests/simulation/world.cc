@@ -107,7 +107,10 @@ void World::draw_nodes() {
     return **std::ranges::find(nodes, name, [](const auto& each) { return each->name(); });
   };
   checker.ask_of_limits([=](const std::string& node, const BizType& type) { return node_of(node).admits(type); });
-  checker.ask_of_memory([=](const std::string& node, JobId job) { return node_of(node).keeps(job); });
+  checker.ask_of_memory([=](const std::string& node, JobId job) {
+    const SimNode& its = node_of(node);
+    return its.keeps(job) || !its.has_refused_lately();
+  });
   std::vector<TypeId> ids, prompt;
   for (const BizType& type : types) {
     ids.push_back(type.type_id);
