@@ -24,7 +24,7 @@ Rest::Rest(int port, const std::string& token) : client_(std::make_unique<Client
   client_->http.set_keep_alive(true);
   client_->http.set_tcp_nodelay(true);
   client_->http.set_read_timeout(kReadTimeoutSeconds, 0);
-  if (!token.empty()) client_->http.set_bearer_token_auth(token.c_str());
+  if (!token.empty()) client_->http.set_bearer_token_auth(token);
 }
 Rest::~Rest() = default;
 Rest::Rest(Rest&&) noexcept = default;
