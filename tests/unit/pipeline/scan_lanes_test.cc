@@ -62,7 +62,7 @@ TEST_F(ScannerTest, ManyLanesWithFewRowsAreReadAndNotWalked) {
 TEST_F(ScannerTest, AnIndexThatIsLargeForItsLanesIsWalked) {
   for (int i = 0; i < 100; ++i) insert(kStart + 24h);
   shared().all_shards.set(std::make_shared<const std::vector<Shard>>(shards));
-  index_bytes = 8 * 4096;
+  index_bytes = std::int64_t{8} * 4096;
   scan_until(kStart + 60s);
   EXPECT_LT(searched.most_bytes, index_bytes);
 }
