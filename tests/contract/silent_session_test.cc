@@ -2,17 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "postgres/pg_job_store.h"
+#include "support/manual_clock.h"
 #include "support/test_database.h"
 
 namespace tocsin {
 namespace {
 
 using std::chrono::milliseconds;
-
-class StillClock final : public Clock {
- public:
-  MonoTime now() const override { return MonoTime{}; }
-};
 
 class SilentSession : public ::testing::Test {
  protected:
@@ -32,7 +28,7 @@ class SilentSession : public ::testing::Test {
   static constexpr int kPatient = 5'000;  // ms: the time limit of a call that has none of its own
   TestDatabase database{4};
   Session session{{database.url(), "silent", kPatient, kPatient}};
-  const StillClock clock;
+  const ManualClock clock;
   PgJobStore store{session, clock};
   JobId id = 0;
   TypeId type = 0;

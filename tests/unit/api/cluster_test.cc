@@ -74,6 +74,7 @@ TEST_F(ClusterApi, PagesNodesThatComeAndGo) {
   const Answer first = get("/v1/nodes?limit=1");
   EXPECT_EQ(names(first), std::vector<std::string>{all[0]});
   const std::string cursor = first.body.at("next_cursor");
+  EXPECT_EQ(names(get("/v1/nodes?limit=1&cursor=" + cursor)), std::vector<std::string>{all[1]});
   backend.members.erase(backend.members.begin());
   const Answer second = get("/v1/nodes?limit=1&cursor=" + cursor);
   EXPECT_EQ(names(second), std::vector<std::string>{all[1]}) << "though the one that the cursor names has left";

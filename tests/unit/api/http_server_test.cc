@@ -64,7 +64,9 @@ TEST_F(HttpServerTest, SendsLargeAnswersWhole) {
 TEST_F(HttpServerTest, ReadsLargeBodiesWithinTheirLimit) {
   start();
   RawClient c = client();
-  c.send("POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n" + std::string(20000000, 'x'));
+  std::string body;
+  body.resize(20'000'000, 'x');
+  c.send("POST /large HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n" + body);
   EXPECT_TRUE(c.response().ends_with("20000000"));
 }
 
