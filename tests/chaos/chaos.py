@@ -120,7 +120,7 @@ class Run:
 
     def note_memory(self):
         for node in self.cluster.nodes:
-            self.events.write("memory", node=node.name, mb=node.resident_mb(), t=time.time())
+            node.note_memory()
 
     def strike_all(self, seconds):
         """Each fault once."""
@@ -178,8 +178,8 @@ class Run:
             self.load.kill()
         if self.receiver:
             self.receiver.stop()
-        self.events.close()
         self.cluster.stop()
+        self.events.close()
 
     def __enter__(self):
         return self
@@ -234,8 +234,9 @@ def main():
             violations += run.finish().violations
             print(f"\nPart {part} of {options.parts}")
             run.report.print()
-            memory = ", ".join(f"{node.resident_mb()} MB" for node in run.cluster.nodes)
-            print(f"memory of the nodes: {memory}", flush=True)
+            memory = ", ".join(f"{node.memory_mb()} MB" for node in run.cluster.nodes)
+            most = max(event["mb"] for event in run.report.history.memory)
+            print(f"memory of the nodes: {memory}; {most} MB at most", flush=True)
     print(f"\n{run.judged.total():,} rows in all")
     judge.print_violations(violations)
     broken = collections.Counter(violation.invariant for violation in violations)

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -36,8 +37,8 @@ def binary():
 class Node:
     """A process of `tocsin serve`, on the same port whenever it starts."""
 
-    def __init__(self, name, folder, databases, options=(), clock=None):
-        self.name, self.folder, self.port = name, folder, free_port()
+    def __init__(self, name, folder, databases, history, options=(), clock=None):
+        self.name, self.folder, self.port, self.history = name, folder, free_port(), history
         self.options, self.clock, self.process = list(options), clock, None
         for database in databases:
             self.options += ["--database", database]
@@ -82,12 +83,33 @@ class Node:
         self.process.send_signal(number)
 
     def kill(self):
+        self.note_memory()
         self.process.kill()
         self.process.wait()
 
-    def resident_mb(self):
+    def terminate(self, patience=60):
+        """SIGTERM; the exit code. What it needs on its way out counts too."""
+        self.note_memory()
+        self.signal(signal.SIGTERM)
+        eventually(self.has_ended, f"node {self.name} ends", patience)
+        return self.process.returncode
+
+    def has_ended(self):
+        self.note_memory()
+        return self.process.poll() is not None
+
+    def note_memory(self):
+        """The most that the process has had in memory so far. It forgets when it ends, so this is called before."""
+        if mb := self.memory_mb("VmHWM"):
+            self.history.write("memory", node=self.name, mb=mb, t=time.time())
+
+    def memory_mb(self, what="VmRSS"):
+        """None: it has ended."""
+        if self.process.poll() is not None:
+            return None
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) // 1024
+        found = re.search(rf"{what}:\s*(\d+) kB", status)
+        return int(found[1]) // 1024 if found else None
 
 
 class Cluster:
@@ -114,7 +136,7 @@ class Cluster:
             databases = [f"control={url(ports[:2])}", *(f"second={url([port])}" for port in ports[2:])]
             clock = Clock(self.folder / f"clock-{name}") if has_clocks and name == "abcdefgh"[nodes - 1] else None
             options = ["--heartbeat-timeout", f"{heartbeat_timeout}s"]
-            self.nodes.append(Node(name, self.folder, databases, options, clock))
+            self.nodes.append(Node(name, self.folder, databases, history, options, clock))
         self.proxy = Proxy(routes)
 
     def start(self):

@@ -66,8 +66,7 @@ def freeze(cluster, rng, seconds):
 @fault("restart", "node", "SIGTERM to one node after the other", repeats=())
 def restart(cluster, rng, seconds):
     for node in rng.sample(cluster.nodes, len(cluster.nodes)):
-        node.signal(signal.SIGTERM)
-        if code := node.process.wait(timeout=60):
+        if code := node.terminate():
             raise RuntimeError(f"node {node.name} left with exit code {code}")
         node.start()
         node.wait_until_ready()
