@@ -152,18 +152,20 @@ class Run:
             self.say(f"{left} jobs have not ended")
         table = "".join(server.psql(ROWS.format(self.prefix), patience=600) for server in self.cluster.primaries())
         (self.home / "rows.tsv").write_text(table)
-        rows = map(row_of, table.splitlines())
-        counts, witnessed, booked = collections.Counter(), {}, collections.Counter()
+        rows = list(map(row_of, table.splitlines()))
+        counts, witnessed, booked = collections.Counter(), collections.defaultdict(set), collections.Counter()
         for server in self.cluster.primaries():
             for type, status, n in (line.split("\t") for line in server.psql(COUNTS).splitlines()):
                 counts[type, status] += int(n)
-            witnessed.update(line.split("\t") for line in server.psql(WITNESSED).splitlines())
+            for key, job_id in (line.split("\t") for line in server.psql(WITNESSED).splitlines()):
+                witnessed[key].add(job_id)
             for job_id, n in (line.split("\t") for line in server.psql(BOOKED).splitlines()):
                 booked[job_id] += int(n)
             server.psql(CLOSE_BOOKS)
         counts.subtract(self.judged)
-        checker = judge.Checker(History(history.read(self.home)), rows, counts, witnessed, booked,
-                                self.cluster.heartbeat_timeout)
+        seen = History(history.read(self.home))
+        stands_for = {job_id: self.cluster.find(job_id) for job_id in judge.ids_to_ask(seen, rows, witnessed)}
+        checker = judge.Checker(seen, rows, counts, witnessed, booked, self.cluster.heartbeat_timeout, stands_for)
         checker.check()
         self.judged.update((row.type, row.status) for row in checker.rows.values())
         in_all = sum(int(server.psql(ROWS_IN_ALL, patience=600)) for server in self.cluster.primaries())

@@ -42,16 +42,18 @@ class Violation:
 class Checker:
     """Compares a history with the rows that it left. `counts`: what tocsin.job_stats says, by (type, status).
 
-    `witnessed`: of the jobs created by SQL, what was written in the same transactions, job_id by biz_id. `booked`: how
+    `witnessed`: of the jobs created by SQL, what was written in the same transactions, job_ids by biz_id. `booked`: how
     often the function of a `sql` job has written into the business's own table, by job_id. `heartbeat_timeout`: of the
-    nodes, in seconds.
+    nodes, in seconds. `stands_for`: the job that REST finds under an id, None if it finds none; of the ids that
+    `ids_to_ask` names.
     """
 
-    def __init__(self, history, rows, counts=None, witnessed=None, booked=None, heartbeat_timeout=None):
+    def __init__(self, history, rows, counts=None, witnessed=None, booked=None, heartbeat_timeout=None,
+                 stands_for=None):
         self.history, self.counts, self.witnessed, self.booked = history, counts, witnessed, booked
-        self.heartbeat_timeout = heartbeat_timeout
+        self.heartbeat_timeout, self.stands_for = heartbeat_timeout, stands_for or {}
         self.rows = {}
-        self.acknowledged = {asked.job_id for asked in history.asked.values()}
+        self.acknowledged = {job_id for asked in history.asked.values() for job_id in asked.ids}
         self.violations = []
         self.duplicates = collections.Counter()  # by the names of the faults that explain them
         self.done_and_dead = collections.Counter()  # the same
@@ -89,8 +91,12 @@ class Checker:
         for row in self.rows.values():
             by_key[row.biz_id].append(row)
         for key, asked in self.history.asked.items():
-            if asked.job_id is not None and self.key_of(asked.job_id) != key:
-                self.broken("I1", "acknowledged job lost", asked.job_id, f"acknowledged at {asked.acknowledged:.3f}")
+            known = [job_id for job_id in asked.ids if self.key_of(self.job_of(job_id)) == key]
+            if asked.ids and not known:
+                self.broken("I1", "acknowledged job lost", asked.ids[0], f"acknowledged at {asked.acknowledged:.3f}")
+            else:
+                for job_id in set(asked.ids) - set(known):
+                    self.broken("I10", "an id that was answered is no job", job_id, f"biz_id {key}")
             rows = by_key.get(key, ())
             if len(rows) > 1:
                 self.broken("I10", "one key, two jobs", rows[0].job_id, f"and {rows[1].job_id}")
@@ -98,21 +104,30 @@ class Checker:
             asked = self.history.asked.get(key)
             if asked is None:
                 self.broken("I10", "a job that nobody asked for", rows[0].job_id, f"biz_id {key}")
-            elif asked.job_id is None and not asked.is_unknown:
+            elif not asked.ids and not asked.is_unknown:
                 self.broken("I10", "a refused job is there", rows[0].job_id, f"biz_id {key}")
 
     def key_of(self, job_id):
         return self.rows[job_id].biz_id if job_id in self.rows else None
 
+    def job_of(self, job_id):
+        """The job that a caller finds under this id."""
+        return self.stands_for.get(job_id, job_id)
+
+    def aliases(self):
+        return sum(job is not None and job != job_id for job_id, job in self.stands_for.items())
+
     def check_witnesses(self):
         """A job and its transaction are there both, or neither."""
         if self.witnessed is None:
             return
-        for key, job_id in self.witnessed.items():
-            if job_id not in self.rows and self.history.asked[key].job_id != job_id:  # else it is reported as lost
-                self.broken("I1", "committed job lost", job_id, f"biz_id {key}")
+        for key, ids in self.witnessed.items():
+            for job_id in ids - set(self.history.asked[key].ids):  # of the others it is reported above
+                if self.key_of(self.job_of(job_id)) != key:
+                    self.broken("I1", "committed job lost", job_id, f"biz_id {key}")
         for row in self.rows.values():
-            if row.biz_id.startswith("sql-") and self.witnessed.get(row.biz_id) != row.job_id:
+            ids = self.witnessed.get(row.biz_id, ())
+            if row.biz_id.startswith("sql-") and row.job_id not in map(self.job_of, ids):
                 self.broken("I10", "a job without its transaction", row.job_id, f"biz_id {row.biz_id}")
 
     def check_row(self, row):
@@ -168,9 +183,7 @@ class Checker:
                 self.broken("I10", "not found, and there", job_id, f"{status}")
         ended = None
         for seen in sorted(self.history.seen.get(job_id, ()), key=lambda seen: seen["b"]):
-            if seen["status"].startswith("twin"):
-                self.broken("I10", "one key, two answers", job_id, seen["status"])
-            elif seen["status"] == "not found":
+            if seen["status"] == "not found":
                 if row:
                     self.broken("I10", "not found, and there", job_id, f"{status}")
             elif ended and seen["status"] != ended["status"] and seen["b"] > ended["t"]:
@@ -358,6 +371,15 @@ class Checker:
         for event in self.history.memory:
             if event["mb"] > MOST_MB:
                 self.broken("I7", "memory", None, f"{event['mb']} MB of node {event['node']}")
+
+
+def ids_to_ask(history, rows, witnessed):
+    """The ids that were answered for creates, or committed, and that the rows alone do not explain: some are no job's,
+    and several for one key must all stand for one job."""
+    there = {row.job_id for row in rows}
+    answered = {job_id for asked in history.asked.values() for job_id in asked.ids
+                if len(asked.ids) > 1 or job_id not in there}
+    return answered | (set().union(*witnessed.values()) - there)
 
 
 def may_have(event, result):

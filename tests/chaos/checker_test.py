@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import checker
-from checker import Checker, Row
+from checker import Checker, Row, ids_to_ask
 from faults import FAULTS
 from job_history import History
 
@@ -57,8 +57,8 @@ def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, starte
 
 
 class OneJob(unittest.TestCase):
-    def judge(self, events, rows, counts=None, witnessed=None):
-        self.checker = Checker(History(TYPES + events), rows, counts, witnessed)
+    def judge(self, events, rows, counts=None, witnessed=None, stands_for=None):
+        self.checker = Checker(History(TYPES + events), rows, counts, witnessed, stands_for=stands_for)
         return [(violation.invariant, violation.what) for violation in self.checker.check()]
 
     def assertHonest(self, events, rows, counts=None):
@@ -67,12 +67,31 @@ class OneJob(unittest.TestCase):
     def test_jobs_of_transactions(self):
         asked = [create("sql-1", "1", "noop", answer="unknown")]
         there = [row("1", "sql-1", "noop")]
-        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": "1"}), [])
+        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": {"1"}}), [])
         self.assertEqual(self.judge(asked, [], witnessed={}), [])
-        self.assertEqual(self.judge(asked, [], witnessed={"sql-1": "1"}), [("I1", "committed job lost")])
+        self.assertEqual(self.judge(asked, [], witnessed={"sql-1": {"1"}}), [("I1", "committed job lost")])
         self.assertEqual(self.judge(asked, there, witnessed={}), [("I10", "a job without its transaction")])
-        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": "2"}),
+        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": {"2"}}),
                          [("I1", "committed job lost"), ("I10", "a job without its transaction")])
+        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": {"2"}}, stands_for={"2": "1"}), [])
+        self.assertEqual(self.judge(asked, there, witnessed={"sql-1": {"1", "2"}}, stands_for={"2": None}),
+                         [("I1", "committed job lost")])
+
+    def test_ids_of_one_key(self):
+        asked = [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)]
+        there, other = row("1", type="noop"), row("2", "l", "noop")
+        no_job = ("I10", "an id that was answered is no job")
+        self.assertEqual(self.judge(asked, [there], stands_for={"1": "1", "2": "1"}), [])
+        self.assertEqual(self.checker.aliases(), 1)
+        for found in ({"1": "1", "2": None}, {"1": None, "2": "1"}, {"1": "1", "2": "3"}):
+            self.assertEqual(self.judge(asked, [there], stands_for=found), [no_job])
+        self.assertEqual(self.judge([*asked, create("l", "2", "noop")], [there, other],
+                                    stands_for={"1": "1", "2": "2"}), [no_job])
+        self.assertEqual(self.judge(asked, [], stands_for={"1": None, "2": None}), [("I1", "acknowledged job lost")])
+
+    def test_ids_to_ask_are_those_that_the_rows_do_not_explain(self):
+        history = History(TYPES + [create("k", "1"), create("l", "2"), create("l", "3"), create("m", "4")])
+        self.assertEqual(ids_to_ask(history, [row("1"), row("2", "l")], {"k": {"1", "5"}}), {"2", "3", "4", "5"})
 
     def assertFinds(self, invariant, what, events, rows, counts=None):
         self.assertIn((invariant, what), self.judge(events, rows, counts))
@@ -334,7 +353,7 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I10", "a job that nobody asked for", [], [done])
         self.assertFinds("I10", "a refused job is there", [create("k", None, "noop", answer="refused")], [done])
         self.assertFinds("I10", "one key, two jobs", [create("k", "1", "noop")], [done, row("2", type="noop")])
-        self.assertFinds("I10", "one key, two answers",
+        self.assertFinds("I10", "an id that was answered is no job",
                          [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)], [done])
         self.assertFinds("I10", "two rows of one job", [create("k", "1", "noop")], [done, done])
         self.assertFinds("I10", "a job started that nobody asked for", [start("7", 10.1)], [])

@@ -206,6 +206,13 @@ class Cluster:
         with open(self.folder / "commands.log", "ab") as log:
             return subprocess.run([binary(), *words, *options], stdout=log, stderr=log, check=False).returncode == 0
 
+    def find(self, job_id):
+        """The id of the job that REST finds under this one; None: there is no such job."""
+        def answer():
+            status, reply = self.nodes[0].get(f"/v1/jobs/{job_id}")
+            return (reply.get("job_id"),) if status in (200, 404) else None
+        return eventually(answer, f"job {job_id} is looked up")[0]
+
     # ---- servers
 
     def attach_standby(self):

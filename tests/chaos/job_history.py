@@ -14,7 +14,7 @@ class Asked:
     type: str
     at: float
     first_sent: float
-    job_id: str | None = None  # when acknowledged
+    ids: list[str] = dataclasses.field(default_factory=list)  # that were answered, each once
     is_unknown: bool = False
     acknowledged: float | None = None
 
@@ -64,10 +64,10 @@ class History:
                 asked = self.asked[key] = Asked(event["type"], at, event["b"])
             asked.first_sent = min(asked.first_sent, event["b"])
             if event["answer"] == "ok":
-                if asked.job_id not in (None, job_id):
-                    self.on_seen({"id": job_id, "status": "twin of " + asked.job_id, "b": event["b"], "t": event["t"]})
+                if job_id not in asked.ids:
+                    asked.ids.append(job_id)
                 self.keys[job_id].add(key)
-                asked.job_id, asked.acknowledged = job_id, min(event["t"], asked.acknowledged or event["t"])
+                asked.acknowledged = min(event["t"], asked.acknowledged or event["t"])
             elif event["answer"] == "unknown":
                 asked.is_unknown = True
             else:

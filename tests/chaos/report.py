@@ -18,7 +18,7 @@ class Report:
     def print(self):
         history, rows = self.history, self.checker.rows
         statuses = collections.Counter(row.status for row in rows.values())
-        unknown = [asked for asked in history.asked.values() if asked.job_id is None and asked.is_unknown]
+        unknown = [asked for asked in history.asked.values() if not asked.ids and asked.is_unknown]
         print(f"{len(self.heard):,} jobs acknowledged in {self.seconds:.0f} s; {len(unknown)} never answered; rows: "
               + ", ".join(f"{n:,} {status}" for status, n in sorted(statuses.items())))
         starts = sum(map(len, history.runs.values()))
@@ -29,6 +29,7 @@ class Report:
         unseen = sum(max(0, row.attempts - len(history.runs.get(row.job_id, ()))) for row in rows.values()
                      if history.types[row.type]["kind"] == "webhook")
         print(f"{unseen} attempts of webhooks were counted, and no handler saw them start")
+        print(f"{self.checker.aliases()} ids of repeated creates stand for jobs with other ids")
         print()
         print(f"{'type':<8}{'jobs':>10}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}   lateness of first starts")
         for type in sorted(history.types):
