@@ -65,7 +65,7 @@ class Run:
         self.part, self.types = 0, {}
         self.judged = collections.Counter()  # rows of earlier parts, by (type, status)
         self.cluster = kind(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
-                            has_clocks="clock" in names or "clock_second" in names,
+                            has_clocks=bool(faults.CLOCKS & set(names)),
                             heartbeat_timeout=heartbeat_timeout)
 
     def start(self):
@@ -116,7 +116,7 @@ class Run:
         self.note_memory()
         for fault in struck:
             self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
-                              repeats=fault.repeats, hastens=fault.hastens)
+                              repeats=fault.repeats, hastens=fault.hastens, ends_permits=fault.ends_permits)
 
     def note_memory(self):
         for node in self.cluster.nodes:
@@ -211,9 +211,9 @@ def arguments():
             parser.error(f"--faults: there is no {name}; --list tells which there are")
     if options.list:
         for fault in faults.FAULTS.values():
-            print(f"{fault.name:<12}{fault.about}")
+            print(f"{fault.name:<14}{fault.about}")
         sys.exit(0)
-    if {"clock", "clock_second"} & set(options.faults) and not FAKETIME.exists():
+    if faults.CLOCKS & set(options.faults) and not FAKETIME.exists():
         parser.error(f"--faults: clocks need {FAKETIME}; scripts/install brings it")
     return options
 

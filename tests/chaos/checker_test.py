@@ -77,22 +77,6 @@ class OneJob(unittest.TestCase):
         self.assertEqual(self.judge(asked, there, witnessed={"sql-1": {"1", "2"}}, stands_for={"2": None}),
                          [("I1", "committed job lost")])
 
-    def test_ids_of_one_key(self):
-        asked = [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)]
-        there, other = row("1", type="noop"), row("2", "l", "noop")
-        no_job = ("I10", "an id that was answered is no job")
-        self.assertEqual(self.judge(asked, [there], stands_for={"1": "1", "2": "1"}), [])
-        self.assertEqual(self.checker.aliases(), 1)
-        for found in ({"1": "1", "2": None}, {"1": None, "2": "1"}, {"1": "1", "2": "3"}):
-            self.assertEqual(self.judge(asked, [there], stands_for=found), [no_job])
-        self.assertEqual(self.judge([*asked, create("l", "2", "noop")], [there, other],
-                                    stands_for={"1": "1", "2": "2"}), [no_job])
-        self.assertEqual(self.judge(asked, [], stands_for={"1": None, "2": None}), [("I1", "acknowledged job lost")])
-
-    def test_ids_to_ask_are_those_that_the_rows_do_not_explain(self):
-        history = History(TYPES + [create("k", "1"), create("l", "2"), create("l", "3"), create("m", "4")])
-        self.assertEqual(ids_to_ask(history, [row("1"), row("2", "l")], {"k": {"1", "5"}}), {"2", "3", "4", "5"})
-
     def assertFinds(self, invariant, what, events, rows, counts=None):
         self.assertIn((invariant, what), self.judge(events, rows, counts))
 
@@ -133,6 +117,14 @@ class BooksAndLimits(unittest.TestCase):
         self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 2 for i in range(16)], 0)), [])
         self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 10 for i in range(18)], 0)),
                          [("I12", "faster than its rate")])
+
+    def test_limits_hold_unless_the_control_databases_clock_ended_permits(self):
+        for type, times, takes, what in (("few", [10.1, 10.2, 10.3], 0.3, "more than max_running"),
+                                         ("paced", [10.1 + i / 10 for i in range(18)], 0, "faster than its rate")):
+            events, rows = self.several(type, times, takes)
+            self.assertEqual(self.judge([*events, fault(6, 9, "clock_control", ends_permits=True)], rows), [])
+            for other in (fault(1, 2, "clock_control", ends_permits=True), fault(6, 9, "clock_second")):
+                self.assertEqual(self.judge([*events, other], rows), [("I12", what)])
 
     def test_what_a_dead_node_left_is_taken_over(self):
         job = [create("k", "1", "noop"), fault(9, 20)]
@@ -357,6 +349,22 @@ class TheCheckerFinds(OneJob):
                          [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)], [done])
         self.assertFinds("I10", "two rows of one job", [create("k", "1", "noop")], [done, done])
         self.assertFinds("I10", "a job started that nobody asked for", [start("7", 10.1)], [])
+
+    def test_ids_of_one_key(self):
+        asked = [create("k", "1", "noop"), create("k", "2", "noop", b=3.0)]
+        there, other = row("1", type="noop"), row("2", "l", "noop")
+        no_job = ("I10", "an id that was answered is no job")
+        self.assertEqual(self.judge(asked, [there], stands_for={"1": "1", "2": "1"}), [])
+        self.assertEqual(self.checker.aliases(), 1)
+        for found in ({"1": "1", "2": None}, {"1": None, "2": "1"}, {"1": "1", "2": "3"}):
+            self.assertEqual(self.judge(asked, [there], stands_for=found), [no_job])
+        self.assertEqual(self.judge([*asked, create("l", "2", "noop")], [there, other],
+                                    stands_for={"1": "1", "2": "2"}), [no_job])
+        self.assertEqual(self.judge(asked, [], stands_for={"1": None, "2": None}), [("I1", "acknowledged job lost")])
+
+    def test_ids_to_ask_are_those_that_the_rows_do_not_explain(self):
+        history = History(TYPES + [create("k", "1"), create("l", "2"), create("l", "3"), create("m", "4")])
+        self.assertEqual(ids_to_ask(history, [row("1"), row("2", "l")], {"k": {"1", "5"}}), {"2", "3", "4", "5"})
 
     def test_wrong_counts(self):
         self.assertFinds("I11", "counts", [create("k", "1"), start("1", 10.1)], [row("1")], {("hook", "done"): 2})

@@ -154,9 +154,11 @@ class Cluster:
         self.wait_until_well()
 
     def make_servers(self, has_small_disk, has_clocks):
-        clock = Clock(self.folder / "clock-second") if has_clocks else None
+        # One for the primary and its standby: a promotion is no step of the clock.
+        control, second = [Clock(self.folder / f"clock-{name}") if has_clocks else None
+                           for name in ("control", "second")]
         return [Server(self.folder / f"postgres-{i}" / "disk", free_port(), has_small_disk and i < 2,
-                       clock if i == 2 else None) for i in range(3)]
+                       control if i < 2 else second) for i in range(3)]
 
     def primaries(self):
         return [self.primary, *self.others]

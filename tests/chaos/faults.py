@@ -25,9 +25,11 @@ class Fault:
     # the sender takes an attempt for failed whose receiver has done it.
     repeats: tuple = ("expired",)
     hastens: float = 0  # s: a database's clock may be ahead by so much, so its jobs start early
+    ends_permits: bool = False  # the control database's clock ends them before nodes do: limits do not hold (ADR 0018)
 
 
 FAULTS = {}
+CLOCKS = {"clock", "clock_control", "clock_second"}  # they need libfaketime
 
 
 def fault(name, group, about, **more):
@@ -153,17 +155,26 @@ def crash_second(cluster, rng, seconds):
     cluster.others[0].start()
 
 
+def step_clock(server, rng, seconds):
+    try:
+        for offset in rng.sample(["+2", "+5", "+1"], 2):
+            server.clock.set(offset)
+            last(1 + seconds / 2)
+    finally:
+        server.clock.set("+0")
+        last(3)  # libfaketime looks at its file every second or two
+
+
+@fault("clock_control", "database", "the clock of the control database steps forward by seconds, and back",
+       repeats=("expired", "within"), hastens=5, ends_permits=True)
+def clock_control(cluster, rng, seconds):
+    step_clock(cluster.primary, rng, seconds)
+
+
 @fault("clock_second", "second", "the clock of the second database steps forward by seconds, and back",
        repeats=("expired", "within"), hastens=5)
 def clock_second(cluster, rng, seconds):
-    (second,) = cluster.others
-    try:
-        for offset in rng.sample(["+2", "+5", "+1"], 2):
-            second.clock.set(offset)
-            last(1 + seconds / 2)
-    finally:
-        second.clock.set("+0")
-        last(3)  # libfaketime looks at its file every second or two
+    step_clock(cluster.others[0], rng, seconds)
 
 
 @fault("promote", "database", "the primary dies, the standby is promoted", loses_claims=True)

@@ -1,7 +1,7 @@
 """The history of a run: what was asked, answered and started, as its witnesses saw it.
 
 One JSON object per line, in one file per witness (`*.jsonl`). Times are seconds of this machine's clock, which is the
-databases' too: they run here, and only single nodes are ever told a wrong time. `b` is when a request was sent, `t`
+databases' too: they run here, and only faults of clocks tell them a wrong time. `b` is when a request was sent, `t`
 when its answer came, or when the thing happened. An answer is `ok`, `refused` (a 4xx: it had no effect) or `unknown`
 (no answer, or a 5xx: it may have had its effect).
 
@@ -16,9 +16,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          somebody looked
-  fault    name, on, off, loses_claims (the database came back without its last claims), repeats (which duplicates it
-           can cause: see faults.py)
-  memory   node, mb, t: what a node has in memory, now and then
+  fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits
+  memory   node, mb, t: the most that a node's process has had in memory until then
   note     text, t
 """
 import json

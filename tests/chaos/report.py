@@ -37,8 +37,8 @@ class Report:
             figures = "".join(f"{quantile(late, q) * 1000:>10.1f}" for q in (0.5, 0.99, 1.0))
             print(f"{type:<8}{len(late):>10,}{figures}")
         print()
-        print("fault        times  duplicates    no writes   mended  late p99    latest")
-        print("                                 s, at most        s         s         s")
+        print("fault          times  duplicates    no writes   mended  late p99    latest")
+        print("                                   s, at most        s         s         s")
         self.print_faults()
         for name, n in sorted(self.checker.duplicates.items()):
             if "+" in name or name in ("no fault", "answered too late"):
@@ -63,7 +63,7 @@ class Report:
             silence = max(self.longest_silence(fault["on"], fault["off"]) for fault in faults)
             late = sorted(late for fault in faults for late in self.starts_between(fault["on"], fault["off"]))
             mended = max(fault["off"] - fault["on"] for fault in faults)
-            print(f"{name:<12}{len(faults):>6}{self.checker.duplicates[name]:>12}{silence:>13.2f}{mended:>9.1f}"
+            print(f"{name:<14}{len(faults):>6}{self.checker.duplicates[name]:>12}{silence:>13.2f}{mended:>9.1f}"
                   f"{quantile(late, 0.99):>10.2f}{quantile(late, 1.0):>10.2f}")
 
     def starts_between(self, begin, end):
