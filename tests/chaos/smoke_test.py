@@ -1,39 +1,14 @@
 """Whole clusters under faults, small enough for every run of the tests; and the control that shows a loss is found."""
 import collections
-import os
-import shutil
-import tempfile
-import unittest
 
 from chaos import Run
-from checker import print_violations
-from cluster import ROOT
-from postgres import FAKETIME
 from faults import FAULTS, OF_PATRONI
 from patroni import PatroniCluster
-
-SEED = int(os.environ.get("TOCSIN_CHAOS_SEED", "1"))
-
-
-def folder():
-    return tempfile.mkdtemp(prefix="chaos-", dir=os.environ.get("TOCSIN_TEST_DIR"))
+from postgres import FAKETIME
+from run_case import SEED, RunCase, folder
 
 
-def keep(run):
-    """What a run saw outlives it, for whoever wants to know why it failed."""
-    kept = ROOT / "build" / "test-logs" / "chaos"
-    shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(run.folder, kept)
-    print(f"history and logs are in {kept}")
-
-
-class Chaos(unittest.TestCase):
-    def assert_honest(self, run, checker):
-        print_violations(checker.violations)
-        if checker.violations:
-            keep(run)
-        self.assertFalse(checker.violations)
-
+class Chaos(RunCase):
     def test_every_promise_is_kept_under_every_fault(self):
         self.assertTrue(FAKETIME.exists(), "libfaketime is missing; scripts/install brings it")
         with Run(folder(), SEED, rate=500, batch=50, spread_s=3, heartbeat_timeout=2) as run:
@@ -49,6 +24,7 @@ class Chaos(unittest.TestCase):
         self.assertGreater(len(calm.rows), 1000)
         self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
         self.assertGreater(len(checker.rows), 1000)
+        self.assertGreater(checker.aliases(), 0)
 
     def test_an_asynchronous_standby_that_lags_loses_jobs_and_the_checker_finds_them(self):
         with Run(folder(), SEED, rate=500, batch=50, spread_s=3, is_synchronous=False, heartbeat_timeout=2) as run:
