@@ -1,7 +1,9 @@
 // tocsin job ...: single jobs and lists of them.
+#include <algorithm>
 #include <iostream>
-#include <set>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -233,12 +235,41 @@ struct CancelOptions : ClientOptions {
   std::string biz_id, type;
 };
 
-// 0 (done): every job that was named is cancelled by this call; or, for a business key, at least one job is cancelled
-// and none runs.
-int exit_code(const CancelOptions& options, std::size_t cancelled, std::size_t running, std::size_t others) {
-  const bool is_done = options.biz_id.empty() ? running + others == 0 : cancelled > 0 && running == 0;
-  return is_done ? 0 : 1;
-}
+// What has become of jobs, by job, in the order in which the server named them first.
+class CancelResults {
+ public:
+  // A later answer names again what an earlier one cancelled, as finished. Any other result is replaced: a locked job
+  // may be cancelled by the next call.
+  void add(const std::string& job_id, const std::string& result) {
+    const auto [at, is_new] = at_.try_emplace(job_id, jobs_.size());
+    if (is_new) jobs_.push_back({job_id, ""});
+    std::string& known = jobs_[at->second].second;
+    if (known == "cancelled") return;
+    known = result;
+    cancelled_ += result == "cancelled";
+  }
+  std::size_t cancelled() const { return cancelled_; }
+  bool have_any() const { return !jobs_.empty(); }
+
+  // Every job is cancelled. `may_be_finished`: or had ended before, but at least one is cancelled.
+  bool are_done(bool may_be_finished) const {
+    const auto is_done = [&](const auto& job) {
+      return job.second == "cancelled" || (may_be_finished && job.second == "finished");
+    };
+    return std::ranges::all_of(jobs_, is_done) && (cancelled_ > 0 || !may_be_finished);
+  }
+
+  void print(std::ostream& out) const {
+    Table table({{"JOB", Column::Align::right}, {"RESULT"}});
+    for (const auto& [job_id, result] : jobs_) table.add({job_id, words(result)});
+    table.print(out, screen_width());
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> jobs_;  // with their results
+  std::map<std::string, std::size_t> at_;                  // where a job is in `jobs_`
+  std::size_t cancelled_ = 0;
+};
 
 int cancel_many(const CancelOptions& options) {
   Json body = Json::object();
@@ -249,30 +280,28 @@ int cancel_many(const CancelOptions& options) {
     if (!options.type.empty()) body["biz_type"] = options.type;
   }
   RestClient rest(options.connection);
-  std::size_t cancelled = 0, running = 0, others = 0;
-  bool has_more_finished = false;
-  Table table({{"JOB", Column::Align::right}, {"RESULT"}});
-  std::set<std::string> named;  // a later answer names again what an earlier one cancelled
+  CancelResults results;
+  Json missing = Json::array();  // of the last answer
+  bool is_more = false, has_more_finished = false;
   // One answer covers 10,000 jobs of a key at most, and says when there are more.
-  for (bool is_more = true; is_more;) {
+  for (std::size_t before = 0;; before = results.cancelled()) {
     const RestReply reply = rest.send_reply("POST", "/v1/jobs/cancel", body);
-    const std::size_t before = cancelled;
     for (const auto& [result, ids] : reply.body.items()) {
-      if (!ids.is_array()) continue;
-      for (const Json& id : ids) {
-        if (!named.insert(cell(id)).second) continue;
-        ++(result == "cancelled" ? cancelled : result == "running" ? running : others);
-        table.add({cell(id), result == "not_found" ? "not found" : result});
-      }
+      if (!ids.is_array() || result == "missing") continue;
+      for (const Json& id : ids) results.add(cell(id), result);
     }
     if (options.json) print_json(std::cout, reply);
+    missing = reply.body.value("missing", Json::array());
     has_more_finished = has_more_finished || reply.body.value("more_finished", false);
-    is_more = reply.body.value("more", false) && cancelled > before;
+    is_more = reply.body.value("more", false);
+    if (!is_more || results.cancelled() == before) break;
   }
-  if (!options.json && table.empty()) std::cout << (has_more_finished ? "no live jobs\n" : "no jobs\n");
-  if (!options.json && !table.empty()) table.print(std::cout, screen_width());
+  if (!options.json && !results.have_any()) std::cout << (has_more_finished ? "no live jobs\n" : "no jobs\n");
+  if (!options.json && results.have_any()) results.print(std::cout);
   if (!options.json && has_more_finished) std::cout << "More jobs of this key have ended than are looked at.\n";
-  return exit_code(options, cancelled, running, others);
+  const bool is_complete = !note_missing(std::cerr, {{"missing", missing}});
+  if (is_more) std::cerr << "Live jobs of this key are left: ask again.\n";
+  return is_complete && !is_more && results.are_done(!options.biz_id.empty()) ? 0 : 1;
 }
 
 int cancel(CancelOptions& options) {
@@ -288,8 +317,9 @@ int cancel(CancelOptions& options) {
 void add_cancel(CLI::App& jobs, Chosen& chosen) {
   auto options = std::make_shared<CancelOptions>();
   CLI::App* command = add_command(jobs, "cancel", "Cancel pending jobs",
-                                  "Exits 1 when a job was running or finished already; with --biz-id, when\n"
-                                  "none was cancelled or one is running.\n"
+                                  "Exits 0 when every job that was named is cancelled; with --biz-id, when\n"
+                                  "one was cancelled and no live job of the key may be left: one that runs or\n"
+                                  "is locked, or that a database may hold which does not answer.\n"
                                   "Examples:\n"
                                   "  tocsin job cancel 1088 2113\n"
                                   "  tocsin job cancel --biz-id 1234 --type order.unpaid");
@@ -320,14 +350,16 @@ int retry(RetryOptions& options) {
   if (options.rate_per_s > 0) body["rate_per_s"] = options.rate_per_s;
   if (!options.reason.empty()) body["reason"] = options.reason;
   const RestReply reply = RestClient(options.connection).send_reply("POST", "/v1/jobs/retry", body);
-  note_missing(std::cerr, reply.body);
+  const bool is_complete = !note_missing(std::cerr, reply.body);
   options.json ? print_json(std::cout, reply) : print_record(std::cout, reply.body, screen_width());
-  return 0;
+  return is_complete ? 0 : 1;
 }
 
 void add_retry(CLI::App& jobs, Chosen& chosen) {
   auto options = std::make_shared<RetryOptions>();
   CLI::App* command = add_command(jobs, "retry", "Make dead jobs pending again",
+                                  "With --type, exits 1 when a database did not answer: its dead jobs may be\n"
+                                  "left, or retried without being counted.\n"
                                   "Examples:\n"
                                   "  tocsin job retry 1088\n"
                                   "  tocsin job retry --type order.unpaid --limit 500 --rate 20");

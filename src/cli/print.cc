@@ -118,16 +118,19 @@ std::string words(const std::string& key) {
   return text;
 }
 
-void note_missing(std::ostream& out, const Json& reply) {
+bool note_missing(std::ostream& out, const Json& reply) {
+  bool is_incomplete = false;
   for (const auto& [member, text] :
        {std::pair{"missing", "Incomplete: these databases do not answer:"},
         std::pair{"in_doubt", "In doubt: these databases may have done it, but their answer was lost. Ask again:"}}) {
     const auto names = reply.find(member);
     if (names == reply.end() || !names->is_array() || names->empty()) continue;
+    is_incomplete = true;
     out << text;
     for (const Json& name : *names) out << ' ' << cell(name);
     out << '\n';
   }
+  return is_incomplete;
 }
 
 void print_json(std::ostream& out, const Json& value) {

@@ -15,8 +15,8 @@ void print_json(std::ostream& out, const Json& value);  // indented by two
 void print_json(std::ostream& out, const RestReply& reply);
 
 // Warns that the reply is incomplete: prints a line for each of its members "missing" and "in_doubt" that is a
-// non-empty list (names of databases that did not answer, or whose answer to a write was lost).
-void note_missing(std::ostream& out, const Json& reply);
+// non-empty list (names of databases that did not answer, or whose answer to a write was lost). Returns whether it is.
+bool note_missing(std::ostream& out, const Json& reply);
 
 // A value as the text of one table cell: "-" for null, text without quotes, "yes" or "no" for booleans, fractions
 // rounded to three digits, any other value as JSON.

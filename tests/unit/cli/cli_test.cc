@@ -139,23 +139,59 @@ void expect_fits(CLI::App& command) {
   for (CLI::App* next : command.get_subcommands([](CLI::App*) { return true; })) expect_fits(*next);
 }
 
-TEST(Cli, CancelsAllJobsOfAKeyHoweverManyThereAre) {
+// Runs a command against a server that gives these answers in their order.
+Ran run_against(const std::string& path, std::vector<std::string> answers, std::vector<std::string> words) {
   httplib::Server server;
-  std::vector<std::string> answers = {R"({"cancelled":["2"],"finished":["1"],"more":false})",
-                                      R"({"cancelled":["1"],"more":true})"};
-  server.Post("/v1/jobs/cancel", [&](const httplib::Request&, httplib::Response& response) {
-    response.set_content(answers.back(), "application/json");
-    answers.pop_back();
+  std::size_t answered = 0;
+  server.Post(path, [&](const httplib::Request&, httplib::Response& response) {
+    response.set_content(answered < answers.size() ? answers[answered] : "", "application/json");
+    ++answered;
   });
-  const int port = server.bind_to_any_port("127.0.0.1");
+  words.insert(words.end(), {"--url", "http://127.0.0.1:" + std::to_string(server.bind_to_any_port("127.0.0.1"))});
   std::jthread serving([&] { server.listen_after_bind(); });
-  const Ran ran = run({"job", "cancel", "--biz-id", "order-1", "--url", "http://127.0.0.1:" + std::to_string(port)});
+  const Ran ran = run(words);
   server.stop();
+  EXPECT_EQ(answered, answers.size()) << ran.out << ran.err;
+  return ran;
+}
+
+Ran cancel_key(const std::vector<std::string>& answers) {
+  return run_against("/v1/jobs/cancel", answers, {"job", "cancel", "--biz-id", "order-1"});
+}
+
+TEST(Cli, CancelsAllJobsOfAKeyHoweverManyThereAre) {
+  const Ran ran = cancel_key({R"({"cancelled":["1"],"locked":["3"],"more":true})",
+                              R"({"cancelled":["2","3"],"finished":["1"],"more":false})"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(answers.empty()) << "the first answer says that there are more";
-  EXPECT_NE(ran.out.find("1  cancelled"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("2  cancelled"), std::string::npos) << ran.out;
+  for (const char* row : {"1  cancelled", "2  cancelled", "3  cancelled"})
+    EXPECT_NE(ran.out.find(row), std::string::npos) << ran.out;
   EXPECT_EQ(ran.out.find("finished"), std::string::npos) << "it was cancelled by this command";
+}
+
+TEST(Cli, CancelOfAKeyIsDoneOnlyIfNoLiveJobMayBeLeft) {
+  EXPECT_EQ(cancel_key({R"({"cancelled":["1"],"finished":["2"]})"}).code, 0) << "a finished one is not live";
+  for (const char* left : {R"("running":["2"])", R"("locked":["2"])", R"("unavailable":["2"])", R"("in_doubt":["2"])",
+                           R"("missing":["b"])"}) {
+    EXPECT_EQ(cancel_key({R"({"cancelled":["1"],)" + std::string(left) + "}"}).code, 1) << left;
+  }
+  EXPECT_EQ(cancel_key({R"({"cancelled":[],"finished":["2"]})"}).code, 1) << "nothing was cancelled";
+  EXPECT_EQ(cancel_key({R"({"cancelled":["1"],"more":true})", R"({"cancelled":[],"more":true})"}).code, 1);
+}
+
+TEST(Cli, CancelOfAKeyNamesAMissingDatabaseBesideTheJobs) {
+  const Ran ran = cancel_key({R"({"cancelled":["1"],"missing":["east"]})"});
+  EXPECT_EQ(ran.out.find("east"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.err.find("do not answer: east"), std::string::npos) << ran.err;
+}
+
+TEST(Cli, RetryOfATypeIsDoneOnlyIfAllDatabasesAnswered) {
+  const std::vector<std::string> retry{"job", "retry", "--type", "a"};
+  EXPECT_EQ(run_against("/v1/jobs/retry", {R"({"retried":1})"}, retry).code, 0);
+  for (const char* list : {"missing", "in_doubt"}) {
+    const Ran ran = run_against("/v1/jobs/retry", {R"({"retried":1,")" + std::string(list) + R"(":["east"]})"}, retry);
+    EXPECT_EQ(ran.code, 1) << list;
+    EXPECT_NE(ran.err.find("east"), std::string::npos) << ran.err;
+  }
 }
 
 TEST(Cli, EveryHelpTextFitsEightyColumns) {
