@@ -23,7 +23,57 @@ class Sql : public LiveNode {
         .as<std::string>();
   }
 
+  // Creates and leases so many jobs of the type `ticket`; their leases.
+  Json lease_tickets(std::size_t n) {
+    put_type("ticket", {{"handler", {{"kind", "pull"}}}, {"ttr_ms", 600'000}});
+    for (std::size_t i = 0; i < n; ++i) create("ticket", 0);
+    Json leases = Json::array();
+    while (leases.size() < n) {
+      const Reply reply = rest().post("/v1/types/ticket/lease", {{"max", n}, {"wait_ms", 30'000}});
+      for (const Json& job : reply.body["items"])
+        leases.push_back({{"job_id", job["job_id"]}, {"lease_token", job["lease_token"]}});
+    }
+    return leases;
+  }
+  static Json keyed(const std::string& biz_id) {
+    return {{"biz_type", "noop"}, {"biz_id", biz_id}, {"delay_ms", 3'600'000}, {"idempotency_key", "key-1"}};
+  }
+
   std::unique_ptr<pqxx::connection> shop;
+};
+
+// Open transactions, each in a session of its own, and calls that wait for them.
+class Held {
+ public:
+  Held(TestDatabase& database, int port) : database_(database), port_(port) {}
+  ~Held() { roll_back(); }
+
+  pqxx::work& begin() {
+    sessions_.push_back(std::make_unique<pqxx::connection>(database_.url()));
+    return *open_.emplace_back(std::make_unique<pqxx::work>(*sessions_.back()));
+  }
+  // Posts on a thread, and expects the status.
+  void post(const std::string& path, const Json& body, int status) {
+    callers_.emplace_back([this, path, body, status] {
+      const Reply reply = Rest(port_).post(path, body);
+      EXPECT_EQ(reply.status, status) << path << ": " << reply.text;
+      ++answered_;
+    });
+  }
+  int answered() const { return answered_; }
+  // Also waits for the answers.
+  void roll_back() {
+    open_.clear();
+    for (std::thread& caller : std::exchange(callers_, {})) caller.join();
+  }
+
+ private:
+  TestDatabase& database_;
+  const int port_;
+  std::vector<std::unique_ptr<pqxx::connection>> sessions_;
+  std::vector<std::unique_ptr<pqxx::work>> open_;
+  std::vector<std::thread> callers_;
+  std::atomic<int> answered_{0};
 };
 
 TEST_F(Sql, ARolledBackOrderLeavesNoTimeout) {
@@ -101,6 +151,44 @@ TEST_F(Sql, AKeyHeldByAnOpenTransactionDelaysNoOtherCreate) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(rest().post("/v1/jobs", with_key("free-" + std::to_string(i))).status, 201);
   EXPECT_EQ(answered, 0) << "they wait for the holder";
   for (std::thread& caller : callers) caller.join();
+}
+
+// Two cancels would hold both writers of changes, and two keys those of keyed creates.
+TEST_F(Sql, HeldCancelsAndKeysDelayNoVerb) {
+  const Json leases = lease_tickets(2);
+  const std::string cancelled = create("noop", 3'600'000), moved = create("noop", 3'600'000);
+  create({{"biz_type", "noop"}, {"biz_id", "paid"}, {"delay_ms", 3'600'000}});
+  Held held(database, node().port());
+  for (int i = 0; i < 2; ++i) {
+    const std::string id = create("noop", 3'600'000);
+    EXPECT_EQ(held.begin().exec1("SELECT tocsin.cancel_job(" + id + ")")[0].as<std::string>(), "cancelled");
+    held.post("/v1/jobs/" + id + "/cancel", Json::object(), 200);
+  }
+  for (int i = 0; i < 4; ++i) {
+    const std::string biz_id = "held-" + std::to_string(i);
+    create_job(held.begin(), biz_id, "1 hour", "'key-1'");
+    held.post("/v1/jobs", keyed(biz_id), 201);
+  }
+  // They are on their way.
+  EXPECT_TRUE(eventually([&] { return database.number("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; }));
+
+  create("noop", 3'600'000);
+  create(keyed("free"));
+  EXPECT_EQ(rest().post("/v1/jobs/batch?partial=true", {{"jobs", Json::array({keyed("free-2")})}}).status, 201);
+  EXPECT_EQ(status(moved), "pending");
+  EXPECT_EQ(rest().get("/v1/jobs?biz_id=paid").body["items"].size(), 1U);
+  EXPECT_EQ(rest().post("/v1/jobs/" + cancelled + "/cancel").status, 200);
+  EXPECT_EQ(rest().post("/v1/jobs/cancel", {{"biz_id", "paid"}}).body["cancelled"].size(), 1U);
+  EXPECT_EQ(rest().post("/v1/jobs/" + moved + "/reschedule", {{"delay_ms", 7'200'000}}).status, 200);
+  const auto settle = [&](const std::string& verb, Json body) {
+    const Reply reply = rest().post("/v1/leases/" + verb, body);
+    EXPECT_EQ(reply.body["items"][0]["result"], "ok") << verb << ": " << reply.text;
+  };
+  settle("ack", {{"items", Json::array({leases[0]})}});
+  settle("extend", {{"items", Json::array({leases[1]})}, {"ttr_ms", 600'000}});
+  EXPECT_EQ(held.answered(), 0) << "what is held has delayed the others";
+  held.roll_back();
+  EXPECT_EQ(held.answered(), 6);
 }
 
 // By itself, alone in a batch, beside another, and in a batch that is undone as a whole.
