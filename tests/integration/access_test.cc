@@ -17,8 +17,12 @@ class Access : public ::testing::Test {
   static std::string token_file() {
     const std::string path = required_env("TOCSIN_TEST_DIR") + "/roles.toml";
     std::ofstream file(path);
-    for (const char* role : {"admin", "producer", "consumer", "viewer"}) {
-      file << "[[token]]\nname = \"" << role << "\"\nrole = \"" << role << "\"\ntoken = \"" << token_of(role) << "\"\n";
+    for (const auto& [name, role] : {std::pair("admin", "admin"),
+                                     {"producer", "producer"},
+                                     {"other producer", "producer"},
+                                     {"consumer", "consumer"},
+                                     {"viewer", "viewer"}}) {
+      file << "[[token]]\nname = \"" << name << "\"\nrole = \"" << role << "\"\ntoken = \"" << token_of(name) << "\"\n";
     }
     return path;
   }
@@ -64,6 +68,32 @@ TEST_F(Access, EveryRoleHasExactlyItsRights) {
   }
   EXPECT_EQ(as("viewer").post("/v1/types/noop/pause").status, 403);
   EXPECT_EQ(as("producer").post("/v1/jobs/" + id + "/cancel").status, 200);
+}
+
+TEST_F(Access, TokensOfOneRoleShareTheJobsOfEveryType) {
+  for (const char* type : {"shop.order", "desk.ticket"}) {
+    ASSERT_EQ(as("admin").put("/v1/types/" + std::string(type), {{"handler", {{"kind", "noop"}}}}).status, 201);
+    const Reply made = as("producer").post("/v1/jobs", {{"biz_type", type}, {"biz_id", "a"}, {"delay_ms", 3'600'000}});
+    ASSERT_EQ(made.status, 201) << made.text;
+    const std::string path = "/v1/jobs/" + made.body["job_id"].get<std::string>();
+    EXPECT_EQ(as("other producer").get(path).body["biz_type"], type);
+    EXPECT_EQ(as("other producer").post(path + "/cancel").status, 200) << type;
+  }
+}
+
+// What docs/security.md says that the log tells.
+TEST(Log, TellsStartsShardsFailuresAndStops) {
+  TestDatabase database(8);
+  NodeProcess node(database.url());
+  EXPECT_TRUE(eventually([&] { return node.log().find("scans 8 shards") != std::string::npos; })) << node.log();
+  database.query("ALTER TABLE tocsin.node RENAME TO hidden");
+  EXPECT_TRUE(eventually([&] { return node.log().find("\"tocsin.node\" does not exist") != std::string::npos; }))
+      << node.log();
+  database.query("ALTER TABLE tocsin.hidden RENAME TO node");
+  EXPECT_TRUE(eventually([&] { return node.is_ready(); }));
+  EXPECT_EQ(node.stop(), 0);
+  const std::string log = node.log();
+  for (const char* told : {" serves ", "draining", "stopped"}) EXPECT_NE(log.find(told), std::string::npos) << log;
 }
 
 // What docs/security.md says that no log holds, through calls that succeed, are refused and fail.

@@ -52,6 +52,13 @@ TEST(Tokens, RefuseMistakesInTheFile) {
   EXPECT_TRUE(Tokens::from_text("[[token]]\n" + good));
 }
 
+TEST(Tokens, NameARoleAndNoTypes) {
+  const auto tokens = Tokens::from_text(
+      "[[token]]\nname = \"a\"\nrole = \"producer\"\ntoken = \"0123456789abcdef\"\ntypes = [\"order.unpaid\"]\n");
+  ASSERT_FALSE(tokens) << "a token would reach more than its file says";
+  EXPECT_NE(tokens.error().message.find("unknown key types"), std::string::npos) << tokens.error().message;
+}
+
 TEST(Tokens, AFileWithoutAnyIsAMistake) {
   EXPECT_FALSE(Tokens::from_file("/dev/null"));
   EXPECT_FALSE(Tokens::from_file("/nonexistent/file"));

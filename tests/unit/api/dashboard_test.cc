@@ -65,6 +65,19 @@ TEST_F(DashboardTest, AllowsNothingFromElsewhere) {
   }
 }
 
+// What is in sessionStorage ends with the tab. localStorage has settings, and a cookie would go out with every request.
+TEST_F(DashboardTest, KeepsTheTokenInItsTabOnly) {
+  const auto has = [](std::string_view text, std::string_view part) { return text.find(part) != text.npos; };
+  bool is_kept = false;
+  for (const DashboardFile& file : dashboard_files()) {
+    is_kept = is_kept || has(file.plain, "sessionStorage.setItem('tocsin.token'");
+    for (const char* elsewhere : {"document.cookie", "cookieStore", "indexedDB", "localStorage.setItem('tocsin.token'",
+                                  "setting('token'", "setting(\"token\""})
+      EXPECT_FALSE(has(file.plain, elsewhere)) << file.name << ": " << elsewhere;
+  }
+  EXPECT_TRUE(is_kept);
+}
+
 TEST_F(DashboardTest, CompressesOnlyWhenAccepted) {
   HttpRequest asks;
   asks.accept_encoding = "br, gzip;q=0.8";
