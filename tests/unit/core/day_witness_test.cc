@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tocsin {
 namespace {
 
@@ -33,7 +35,23 @@ TEST(DayWitness, AWrongYearDropsOnlyTheNextDay) {
   EXPECT_FALSE(witness.confirms({kToday, 1, true, 1}, later)) << "today, where history is kept for a day";
 }
 
-// The width of the window: each wrong date counts for one real day.
+// A clock that steps every few minutes: the process has counted the first wrong date, and counts one more.
+TEST(DayWitness, ARunningProcessCountsOneMoreWrongDate) {
+  DayWitness witness;
+  witness.see(kToday, kStarted);
+  for (int wrong = 1; wrong <= 20; ++wrong) {
+    const MonoTime now = kStarted + std::chrono::minutes(10 * wrong);
+    witness.see(kToday + days(366 * wrong), now);
+    for (int age = 0; age <= 7; ++age)
+      EXPECT_EQ(witness.confirms(used(kToday - days(age), age + wrong), now), age + std::min(wrong, 2) > 7)
+          << age << " days after " << wrong << " wrong dates";
+  }
+  const MonoTime later = kStarted + days(3) + std::chrono::hours(1);  // a day of the age 3 has the age 6 now
+  EXPECT_TRUE(witness.confirms(used(kToday - days(3), 26), later));
+  EXPECT_FALSE(witness.confirms(used(kToday - days(2), 25), later));
+}
+
+// The width of the window: each wrong date that is stored before a process asks counts for one real day.
 TEST(DayWitness, SeveralWrongDatesDropThatManyNextDays) {
   constexpr int kKept = 7;
   for (int wrong = 0; wrong <= 3; ++wrong) {
