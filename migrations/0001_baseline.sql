@@ -543,11 +543,12 @@ CREATE TABLE tocsin.outbox (
   action_time     timestamptz NOT NULL,
   gmt_create      timestamptz NOT NULL,
   late_from       timestamptz,  -- of the job: set when the entry got a deadline in the past
+  changed_at      timestamptz,  -- when it was last cancelled or rescheduled here
   biz_id          text COLLATE "C" NOT NULL,
   idempotency_key text COLLATE "C",
   body_hash       bigint,
   attribute       jsonb,
-  claimed_by      bigint,       -- the node that relays it; NULL: no attempt yet, so it can be cancelled here
+  claimed_by      bigint,       -- the node that relays it; NULL: no attempt yet, so it can be changed here, unless it has a key
   claimed_at      timestamptz,
   settled_at      timestamptz,  -- it became no job, for the reason in the next two columns
   existing_job_id bigint,       -- the job that had the key
@@ -568,7 +569,8 @@ CREATE TABLE tocsin.relayed (
   gone_at    timestamptz,           -- when its entry was found deleted
   -- Another job has the entry's idempotency key: this id, which create_job returned, stands for that job. Kept as long as
   -- that job and the entry, which stays for seven days.
-  existing_job_id bigint
+  existing_job_id bigint,
+  changed_at timestamptz            -- of the entry: its changes until then are in the job
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- Part of create_job: the shard lives in another database.
@@ -600,12 +602,28 @@ BEGIN
   RETURN id;
 END $$;
 
+-- Part of take_over: the entry of a job that was here before is cancelled or has another deadline. Does the same to the
+-- job. Returns why it is too late for that, or NULL.
+CREATE FUNCTION tocsin.change_relayed(job_id bigint, is_cancelled boolean, action_time timestamptz) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+  result text := CASE WHEN is_cancelled THEN tocsin.cancel_job(job_id) ELSE tocsin.reschedule_job(job_id, action_time) END;
+BEGIN
+  IF result IN ('cancelled', 'rescheduled')
+     OR (is_cancelled AND EXISTS (SELECT FROM tocsin.job_history_cancelled h WHERE h.job_id = job_id)) THEN
+    RETURN NULL;
+  END IF;
+  RETURN format('%s too late: job %s is %s', CASE WHEN is_cancelled THEN 'cancelled' ELSE 'rescheduled' END, job_id, result);
+END $$;
+
 -- In the shard's database: inserts jobs for entries of another database's outbox, unless they were inserted before. One
--- row per entry, in order; only job_id is set when the job was inserted before. valid_until is compared with this
+-- row per entry, in order; fire_at only for a new pending job. What was done to an entry in its outbox is done to its job
+-- in the same transaction, also if the job was here before; error says where it was too late for that. valid_until is compared with this
 -- database's clock: later, the entry may have been relayed by another node so long ago that tocsin.relayed no longer has
 -- it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
 CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamptz, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[],
-                                 action_times timestamptz[], created timestamptz[], late_from timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
+                                 action_times timestamptz[], created timestamptz[], late_from timestamptz[], changed timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
 RETURNS TABLE (job_id bigint, fire_at timestamptz, existing_job_id bigint, error text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
 #variable_conflict use_variable
@@ -614,6 +632,7 @@ DECLARE
   found_ record;
   shard_ smallint;
   is_new boolean;
+  known_ timestamptz;
   -- Before the clock is read: the scan's xmin watermark tells by ids how old a row can be that is still to come.
   xid_   xid8 := pg_current_xact_id();
   now_   timestamptz := clock_timestamp();
@@ -624,20 +643,27 @@ BEGIN
   IF EXISTS (SELECT FROM (SELECT DISTINCT t FROM unnest(type_ids) t) d WHERE NOT tocsin.takes_jobs(d.t)) THEN
     RAISE EXCEPTION 'a type is not mirrored here yet, or being removed' USING ERRCODE = 'serialization_failure';
   END IF;
-  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes)
-               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, biz_id, key, body_hash, attribute) LOOP
+  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, changed, biz_ids, keys, hashes, attributes)
+               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, changed_at, biz_id, key, body_hash, attribute) LOOP
     job_id := entry.job_id;
     fire_at := NULL;
     existing_job_id := NULL;
     error := NULL;
     shard_ := (job_id & 1023)::smallint;
-    INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (job_id, source, entry.gmt_create, now_) ON CONFLICT DO NOTHING;
+    INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at, changed_at)
+    VALUES (job_id, source, entry.gmt_create, now_, entry.changed_at) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
       -- A standby that was promoted without the last commits draws numbers again.
-      SELECT r.existing_job_id INTO existing_job_id FROM tocsin.relayed r
+      SELECT r.existing_job_id, r.changed_at INTO existing_job_id, known_ FROM tocsin.relayed r
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
+      ELSIF entry.changed_at > coalesce(known_, '-infinity') THEN
+        -- Or such a standby lacks the claim of the entry, which was changed there though its job was here.
+        error := tocsin.change_relayed(coalesce(existing_job_id, job_id), entry.is_cancelled, entry.action_time);
+        IF error IS NULL THEN
+          UPDATE tocsin.relayed r SET changed_at = entry.changed_at WHERE r.job_id = job_id;
+        END IF;
       END IF;
       RETURN NEXT;
       CONTINUE;
@@ -665,7 +691,12 @@ BEGIN
           DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
         ELSE
-          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
+          IF entry.changed_at IS NOT NULL THEN
+            error := tocsin.change_relayed(found_.job_id, entry.is_cancelled, entry.action_time);
+          END IF;
+          -- Asked again, it tries the change again if it was too late.
+          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id, changed_at = CASE WHEN error IS NULL THEN entry.changed_at END
+           WHERE r.job_id = job_id;
         END IF;
         RETURN NEXT;
         CONTINUE;
@@ -980,16 +1011,16 @@ DECLARE
   shard_ smallint := (job_id & 1023)::smallint;
 BEGIN
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.is_cancelled THEN
-    RETURN 'finished';
-  ELSIF entry.error IS NOT NULL THEN
+  IF entry.error IS NOT NULL AND entry.changed_at IS NULL THEN
     RETURN 'not found';
-  ELSIF entry.existing_job_id IS NOT NULL THEN
+  ELSIF entry.error IS NULL AND entry.existing_job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
       USING ERRCODE = 'TC001', HINT = 'Use that one.';
-  ELSIF entry.job_id IS NOT NULL THEN
+  ELSIF entry.error IS NULL AND entry.is_cancelled THEN
+    RETURN 'finished';
+  ELSIF entry.error IS NULL AND entry.job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % is on its way to another database', job_id
-      USING ERRCODE = 'TC001', HINT = 'Change it there, or by REST on any node.';
+      USING ERRCODE = 'TC001', HINT = 'Change it there, or by REST on any node, when this transaction has ended.';
   ELSIF shard_ < tocsin.shard_count() AND NOT tocsin.lives_here(shard_) THEN
     PERFORM tocsin.refuse_shard(shard_);
   END IF;
@@ -997,7 +1028,8 @@ BEGIN
 END $$;
 
 -- Cancels inside the caller's transaction. Returns 'cancelled', 'running', 'finished' or 'not found'. An outbox entry that
--- no node has begun to relay is cancelled there: it becomes a cancelled job in its shard's database.
+-- no node has begun to relay is cancelled there: it becomes a cancelled job in its shard's database. Not one with an
+-- idempotency key: another job may have the key there and be running, so an answer from here could be false.
 -- Live tables and history are read with one snapshot, so a job that is revived at the same time is never 'not found'. A
 -- job found pending after the delete missed it came back from history, from a claim, or from a freeze: try again. It still
 -- fails after three tries if its shard has been frozen since a REPEATABLE READ transaction began.
@@ -1054,8 +1086,8 @@ BEGIN
       RAISE EXCEPTION 'job % changes all the time: cancel it again', job_id USING ERRCODE = 'serialization_failure';
     END IF;
   END LOOP;
-  UPDATE tocsin.outbox o SET is_cancelled = true
-   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  UPDATE tocsin.outbox o SET is_cancelled = true, changed_at = clock_timestamp()
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled AND o.idempotency_key IS NULL;
   IF FOUND THEN
     RETURN 'cancelled';
   END IF;
@@ -1113,7 +1145,7 @@ BEGIN
 END $$;
 
 -- Gives a pending job a new deadline inside the caller's transaction. Returns 'rescheduled', 'running', 'finished' or 'not
--- found'. An outbox entry that no node has begun to relay gets the new deadline there.
+-- found'. An outbox entry without an idempotency key that no node has begun to relay gets the new deadline there.
 CREATE FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamptz) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
@@ -1158,8 +1190,8 @@ BEGIN
       RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';
     END IF;
   END LOOP;
-  UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END
-   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END, changed_at = clock_timestamp()
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled AND o.idempotency_key IS NULL;
   IF FOUND THEN
     IF action_time < now_ + tocsin.hint_window() THEN
       NOTIFY tocsin_outbox;

@@ -102,8 +102,8 @@ BEGIN
       RAISE EXCEPTION 'job % changes all the time: cancel it again', job_id USING ERRCODE = 'serialization_failure';
     END IF;
   END LOOP;
-  UPDATE tocsin.outbox o SET is_cancelled = true
-   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  UPDATE tocsin.outbox o SET is_cancelled = true, changed_at = clock_timestamp()
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled AND o.idempotency_key IS NULL;
   IF FOUND THEN
     RETURN 'cancelled';
   END IF;
@@ -160,6 +160,23 @@ BEGIN
   IF told = '{}' AND NOT tocsin.lives_here(shard_) THEN
     PERFORM tocsin.refuse_shard(shard_);
   END IF;
+END $$;
+
+-- Name: change_relayed(bigint, boolean, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.change_relayed(job_id bigint, is_cancelled boolean, action_time timestamp with time zone) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  result text := CASE WHEN is_cancelled THEN tocsin.cancel_job(job_id) ELSE tocsin.reschedule_job(job_id, action_time) END;
+BEGIN
+  IF result IN ('cancelled', 'rescheduled')
+     OR (is_cancelled AND EXISTS (SELECT FROM tocsin.job_history_cancelled h WHERE h.job_id = job_id)) THEN
+    RETURN NULL;
+  END IF;
+  RETURN format('%s too late: job %s is %s', CASE WHEN is_cancelled THEN 'cancelled' ELSE 'rescheduled' END, job_id, result);
 END $$;
 
 -- Name: count_horizon(); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -869,8 +886,8 @@ BEGIN
       RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';
     END IF;
   END LOOP;
-  UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END
-   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled;
+  UPDATE tocsin.outbox o SET action_time = action_time, late_from = CASE WHEN action_time < now_ THEN now_ END, changed_at = clock_timestamp()
+   WHERE o.job_id = job_id AND o.claimed_by IS NULL AND o.settled_at IS NULL AND NOT o.is_cancelled AND o.idempotency_key IS NULL;
   IF FOUND THEN
     IF action_time < now_ + tocsin.hint_window() THEN
       NOTIFY tocsin_outbox;
@@ -949,16 +966,16 @@ DECLARE
   shard_ smallint := (job_id & 1023)::smallint;
 BEGIN
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.is_cancelled THEN
-    RETURN 'finished';
-  ELSIF entry.error IS NOT NULL THEN
+  IF entry.error IS NOT NULL AND entry.changed_at IS NULL THEN
     RETURN 'not found';
-  ELSIF entry.existing_job_id IS NOT NULL THEN
+  ELSIF entry.error IS NULL AND entry.existing_job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
       USING ERRCODE = 'TC001', HINT = 'Use that one.';
-  ELSIF entry.job_id IS NOT NULL THEN
+  ELSIF entry.error IS NULL AND entry.is_cancelled THEN
+    RETURN 'finished';
+  ELSIF entry.error IS NULL AND entry.job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % is on its way to another database', job_id
-      USING ERRCODE = 'TC001', HINT = 'Change it there, or by REST on any node.';
+      USING ERRCODE = 'TC001', HINT = 'Change it there, or by REST on any node, when this transaction has ended.';
   ELSIF shard_ < tocsin.shard_count() AND NOT tocsin.lives_here(shard_) THEN
     PERFORM tocsin.refuse_shard(shard_);
   END IF;
@@ -987,9 +1004,9 @@ BEGIN
   RETURN taken;
 END $$;
 
--- Name: take_over(smallint, timestamp with time zone, bigint[], integer[], smallint[], boolean[], timestamp with time zone[], timestamp with time zone[], timestamp with time zone[], text[], text[], bigint[], text[]); Type: FUNCTION; Schema: tocsin; Owner: -
+-- Name: take_over(smallint, timestamp with time zone, bigint[], integer[], smallint[], boolean[], timestamp with time zone[], timestamp with time zone[], timestamp with time zone[], timestamp with time zone[], text[], text[], bigint[], text[]); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) RETURNS TABLE(job_id bigint, fire_at timestamp with time zone, existing_job_id bigint, error text)
+CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], changed timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) RETURNS TABLE(job_id bigint, fire_at timestamp with time zone, existing_job_id bigint, error text)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET lock_timeout TO '500ms'
@@ -1000,6 +1017,7 @@ DECLARE
   found_ record;
   shard_ smallint;
   is_new boolean;
+  known_ timestamptz;
   -- Before the clock is read: the scan's xmin watermark tells by ids how old a row can be that is still to come.
   xid_   xid8 := pg_current_xact_id();
   now_   timestamptz := clock_timestamp();
@@ -1010,20 +1028,27 @@ BEGIN
   IF EXISTS (SELECT FROM (SELECT DISTINCT t FROM unnest(type_ids) t) d WHERE NOT tocsin.takes_jobs(d.t)) THEN
     RAISE EXCEPTION 'a type is not mirrored here yet, or being removed' USING ERRCODE = 'serialization_failure';
   END IF;
-  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes)
-               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, biz_id, key, body_hash, attribute) LOOP
+  FOR entry IN SELECT * FROM unnest(job_ids, type_ids, max_attempts, cancelled, action_times, created, late_from, changed, biz_ids, keys, hashes, attributes)
+               e (job_id, type_id, max_attempts, is_cancelled, action_time, gmt_create, late_from, changed_at, biz_id, key, body_hash, attribute) LOOP
     job_id := entry.job_id;
     fire_at := NULL;
     existing_job_id := NULL;
     error := NULL;
     shard_ := (job_id & 1023)::smallint;
-    INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (job_id, source, entry.gmt_create, now_) ON CONFLICT DO NOTHING;
+    INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at, changed_at)
+    VALUES (job_id, source, entry.gmt_create, now_, entry.changed_at) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
       -- A standby that was promoted without the last commits draws numbers again.
-      SELECT r.existing_job_id INTO existing_job_id FROM tocsin.relayed r
+      SELECT r.existing_job_id, r.changed_at INTO existing_job_id, known_ FROM tocsin.relayed r
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
+      ELSIF entry.changed_at > coalesce(known_, '-infinity') THEN
+        -- Or such a standby lacks the claim of the entry, which was changed there though its job was here.
+        error := tocsin.change_relayed(coalesce(existing_job_id, job_id), entry.is_cancelled, entry.action_time);
+        IF error IS NULL THEN
+          UPDATE tocsin.relayed r SET changed_at = entry.changed_at WHERE r.job_id = job_id;
+        END IF;
       END IF;
       RETURN NEXT;
       CONTINUE;
@@ -1051,7 +1076,12 @@ BEGIN
           DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
         ELSE
-          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
+          IF entry.changed_at IS NOT NULL THEN
+            error := tocsin.change_relayed(found_.job_id, entry.is_cancelled, entry.action_time);
+          END IF;
+          -- Asked again, it tries the change again if it was too late.
+          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id, changed_at = CASE WHEN error IS NULL THEN entry.changed_at END
+           WHERE r.job_id = job_id;
         END IF;
         RETURN NEXT;
         CONTINUE;
@@ -1840,6 +1870,7 @@ CREATE TABLE tocsin.outbox (
     action_time timestamp with time zone NOT NULL,
     gmt_create timestamp with time zone NOT NULL,
     late_from timestamp with time zone,
+    changed_at timestamp with time zone,
     biz_id text NOT NULL COLLATE pg_catalog."C",
     idempotency_key text COLLATE pg_catalog."C",
     body_hash bigint,
@@ -1905,7 +1936,8 @@ CREATE TABLE tocsin.relayed (
     gmt_create timestamp with time zone NOT NULL,
     relayed_at timestamp with time zone NOT NULL,
     gone_at timestamp with time zone,
-    existing_job_id bigint
+    existing_job_id bigint,
+    changed_at timestamp with time zone
 )
 WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');
 
@@ -2630,6 +2662,10 @@ GRANT ALL ON FUNCTION tocsin.cancel_job(job_id bigint) TO tocsin_handler;
 REVOKE ALL ON FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text) FROM PUBLIC;
 GRANT ALL ON FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text) TO tocsin_handler;
 
+-- Name: FUNCTION change_relayed(job_id bigint, is_cancelled boolean, action_time timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.change_relayed(job_id bigint, is_cancelled boolean, action_time timestamp with time zone) FROM PUBLIC;
+
 -- Name: FUNCTION count_horizon(); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.count_horizon() FROM PUBLIC;
@@ -2774,9 +2810,9 @@ REVOKE ALL ON FUNCTION tocsin.state_of_entry(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tocsin.take_counts(shard smallint) FROM PUBLIC;
 
--- Name: FUNCTION take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]); Type: ACL; Schema: tocsin; Owner: -
+-- Name: FUNCTION take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], changed timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]); Type: ACL; Schema: tocsin; Owner: -
 
-REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], changed timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) FROM PUBLIC;
 
 -- Name: FUNCTION takes_jobs(type_id integer); Type: ACL; Schema: tocsin; Owner: -
 

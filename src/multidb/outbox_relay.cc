@@ -138,7 +138,8 @@ std::optional<TakenOver> OutboxRelay::Intake::take_alone(DatabaseId source, Wall
   auto taken = store().take_over(source, valid_until, std::span(&entry, 1));
   if (taken) return std::move(taken->front());
   const Error& error = taken.error();
-  if (error.code == ErrorCode::invalid) return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message};
+  if (error.code == ErrorCode::invalid)
+    return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message, entry.changed_at};
   if (error.code == ErrorCode::moved) shared_.hooks.moved();
   is_down = !is_contention(error.code);
   failed({error.code, "job " + std::to_string(entry.job_id) + ": " + error.message, ""});

@@ -5,7 +5,8 @@
 //  - OutboxLookup: for requests about a job or key whose entry may still wait (multidb/outbox_waiter.h).
 // Implemented by src/postgres/pg_outbox and, except OutboxLookup, by FakeOutbox (tests/support).
 //
-// A relay claims an entry before it relays it; a claimed entry can no longer be cancelled in its outbox. take_over()
+// A relay claims an entry before it relays it. In its outbox an entry can be cancelled or rescheduled only before that,
+// and only if it has no idempotency key: another job may have the key. take_over()
 // inserts the job and a record of the entry in one transaction, so any node may repeat it. Then the entry is deleted.
 // No node relays an entry that it read longer ago than kHandOver, and the record is kept for longer than that, so no
 // entry becomes two jobs.
@@ -30,7 +31,8 @@ struct OutboxEntry {
   int max_attempts = 0;
   bool is_cancelled = false;  // cancelled before a relay claimed it: it becomes a cancelled job
   WallTime action_time{}, gmt_create{};
-  std::optional<WallTime> late_from;  // Job::late_from: the entry got a deadline in the past
+  std::optional<WallTime> late_from;   // Job::late_from: the entry got a deadline in the past
+  std::optional<WallTime> changed_at;  // when it was last cancelled or rescheduled in its outbox
   std::string biz_id;
   std::optional<std::string> idempotency_key;
   std::optional<std::int64_t> body_hash;  // idempotency fingerprint; only with a key
@@ -41,9 +43,10 @@ struct OutboxEntry {
 struct TakenOver {
   JobId job_id = 0;
   TypeId type_id = 0;
-  std::optional<WallTime> fire_at;  // of the new job, if it is pending
-  std::optional<JobId> existing;    // the job that had the entry's idempotency key already; no new job was made
-  std::string error;                // why the entry was refused; empty: it was not
+  std::optional<WallTime> fire_at;     // of the new job, if it is pending
+  std::optional<JobId> existing;       // the job that had the entry's idempotency key already; no new job was made
+  std::string error;                   // why the entry was refused, or changed too late; empty: it was not
+  std::optional<WallTime> changed_at;  // of the entry as it was relayed
 };
 
 struct OutboxSize {
@@ -66,7 +69,8 @@ class OutboxStore {
   virtual Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others,
                                                  std::int64_t relay, int limit) = 0;
   // Writes what became of entries: deletes entries that became jobs. An entry that became none is kept with the reason,
-  // and waits no longer. Safe to repeat.
+  // and waits no longer. Entries that have changed since they were relayed are left, to be relayed again. Safe to
+  // repeat.
   virtual Status settle(std::span<const TakenOver> entries) = 0;
   // Returns the jobs of `jobs` that have no entry in this outbox any more.
   virtual Result<std::vector<JobId>> gone(std::span<const JobId> jobs) = 0;
@@ -100,10 +104,12 @@ class IntakeStore {
   static constexpr Duration kHandOver = std::chrono::seconds(60);
   virtual ~IntakeStore() = default;
 
-  // Creates the jobs in one transaction; one reply per entry, in order. `source`: the database of the outbox.
-  // `valid_until`: by this database's clock, at most kHandOver after the entries were read. Error conflict: another
-  // transaction holds a key, a type is not mirrored here yet, or valid_until has passed. Error moved: a shard does not
-  // live here. May be repeated after every Error.
+  // Creates the jobs in one transaction; one reply per entry, in order. If the job of an entry was made before, or
+  // another job has its key, changes of the entry that this job lacks (changed_at) are applied to it; TakenOver::error
+  // says where it is too late for that. `source`: the database of the outbox. `valid_until`: by this database's clock,
+  // at most kHandOver after the entries were read. Error conflict: another transaction holds a key, a type is not
+  // mirrored here yet, or valid_until has passed. Error moved: a shard does not live here. May be repeated after every
+  // Error.
   virtual Result<std::vector<TakenOver>> take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) = 0;
 

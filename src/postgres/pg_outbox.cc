@@ -16,6 +16,7 @@ OutboxEntry entry_from(const pqxx::row& row) {
   entry.action_time = time_of(row["action_time"]);
   entry.gmt_create = time_of(row["gmt_create"]);
   entry.late_from = optional_of<WallTime>(row["late_from"]);
+  entry.changed_at = optional_of<WallTime>(row["changed_at"]);
   entry.biz_id = row["biz_id"].c_str();
   entry.idempotency_key = optional_of<std::string>(row["idempotency_key"]);
   entry.body_hash = optional_of<std::int64_t>(row["body_hash"]);
@@ -49,19 +50,21 @@ Result<std::vector<OutboxEntry>> PgOutbox::claim(std::span<const Shard> mine, st
 }
 
 Status PgOutbox::settle(std::span<const TakenOver> entries) {
-  PgArray made, ended, existing, errors;
+  PgArray made, made_changed, ended, ended_changed, existing, errors;
   for (const TakenOver& entry : entries) {
     if (!entry.existing && entry.error.empty()) {
       made.add(entry.job_id);
+      made_changed.add(entry.changed_at);
       continue;
     }
     ended.add(entry.job_id);
+    ended_changed.add(entry.changed_at);
     existing.add(entry.existing);
     add_text(errors, entry.error.empty() ? std::nullopt : std::optional(entry.error));
   }
   return session_.write([&](pqxx::nontransaction& tx) {
-    exec0(tx, session_.prepared("outbox_settle"), made.literal(), ended.literal(), existing.literal(),
-          errors.literal());
+    exec0(tx, session_.prepared("outbox_settle"), made.literal(), made_changed.literal(), ended.literal(),
+          ended_changed.literal(), existing.literal(), errors.literal());
   });
 }
 
@@ -107,7 +110,8 @@ Status PgOutboxLookup::announce() {
 
 Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) {
-  PgArray jobs, types, max_attempts, cancelled, action_times, created, late_from, biz_ids, keys, hashes, attributes;
+  PgArray jobs, types, max_attempts, cancelled, action_times, created, late_from, changed, biz_ids, keys, hashes,
+      attributes;
   for (const OutboxEntry& entry : entries) {
     jobs.add(entry.job_id);
     types.add(entry.type_id);
@@ -116,16 +120,17 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
     action_times.add(entry.action_time);
     created.add(entry.gmt_create);
     late_from.add(entry.late_from);
+    changed.add(entry.changed_at);
     biz_ids.add_text(entry.biz_id);
     add_text(keys, entry.idempotency_key);
     hashes.add(entry.body_hash);
     add_text(attributes, entry.attribute_json);
   }
   return session_.write<std::vector<TakenOver>>([&](pqxx::nontransaction& tx) {
-    const auto rows =
-        exec(tx, session_.prepared("take_over"), source, to_pg(valid_until), jobs.literal(), types.literal(),
-             max_attempts.literal(), cancelled.literal(), action_times.literal(), created.literal(),
-             late_from.literal(), biz_ids.literal(), keys.literal(), hashes.literal(), attributes.literal());
+    const auto rows = exec(tx, session_.prepared("take_over"), source, to_pg(valid_until), jobs.literal(),
+                           types.literal(), max_attempts.literal(), cancelled.literal(), action_times.literal(),
+                           created.literal(), late_from.literal(), changed.literal(), biz_ids.literal(), keys.literal(),
+                           hashes.literal(), attributes.literal());
     TOCSIN_ASSERT(rows.size() == entries.size());
     std::vector<TakenOver> taken;
     for (const auto& row : rows) {
@@ -136,6 +141,7 @@ Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime v
       one.fire_at = optional_of<WallTime>(row[1]);
       one.existing = optional_of<JobId>(row[2]);
       one.error = row[3].c_str();
+      one.changed_at = entries[taken.size() - 1].changed_at;
     }
     return taken;
   });

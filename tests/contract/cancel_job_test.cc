@@ -99,7 +99,7 @@ TEST_F(ReusedIds, BlockNoOutboxEntry) {
   const auto take_over = [&](const std::string& key, bool is_cancelled, const std::string& created) {
     return database.query("SELECT error FROM tocsin.take_over(1::smallint, now() + '1 minute', ARRAY[" +
                           std::to_string(id) + "], '{1}', '{1}', '{" + (is_cancelled ? "t" : "f") +
-                          "}', ARRAY[now()], ARRAY['" + created + "'::timestamptz], '{NULL}', '{o}', " +
+                          "}', ARRAY[now()], ARRAY['" + created + "'::timestamptz], '{NULL}', '{NULL}', '{o}', " +
                           (key.empty() ? "'{NULL}'" : "'{" + key + "}'") + ", '{7}', '{NULL}')")[0][0];
   };
   for (const std::string key : {"", "k"})

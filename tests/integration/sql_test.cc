@@ -228,7 +228,7 @@ TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
       "SELECT tocsin.create_job('noop', 'held', now() + '1 hour', NULL, 'key-1')",
       "SELECT tocsin.reschedule_job(" + moved + ", now() + '2 hours')",
       "SELECT tocsin.take_over(1::smallint, now() + '1 minute', '{4711}', '{1}', '{1}', '{f}', ARRAY[now()], "
-      "ARRAY[now()], '{NULL}', '{held}', '{NULL}', '{NULL}', '{NULL}')"};
+      "ARRAY[now()], '{NULL}', '{NULL}', '{held}', '{NULL}', '{NULL}', '{NULL}')"};
   std::vector<std::thread> callers;
   for (const std::string& call : calls) {
     callers.emplace_back([this, &call] {

@@ -38,22 +38,27 @@ TEST(SimulatedOutbox, MakesEveryEntryOneJobWhateverTheSeed) {
   const std::uint64_t n = for_each_seed("lives with an outbox", kLives, [&](std::uint64_t seed) {
     const RelayLifeReport report = run_relay_life(seed, {}, is_trace_wanted());
     sum.jobs += report.jobs, sum.cancelled += report.cancelled, sum.killed += report.killed;
-    sum.faults += report.faults;
+    sum.rescheduled += report.rescheduled, sum.lost += report.lost, sum.faults += report.faults;
     if (report.failures.empty()) return true;
     ADD_FAILURE() << "seed " << seed
                   << " broke a promise; see it again with: scripts/dev sim --filter SimulatedOutbox.* --seed " << seed
                   << " -v\n  " << report.failures.front();
     return false;
   });
-  std::printf("%zu entries, %zu cancelled, %zu nodes killed, %llu faults\n", sum.jobs, sum.cancelled, sum.killed,
-              static_cast<unsigned long long>(sum.faults));
+  std::printf(
+      "%zu entries, %zu cancelled, %zu rescheduled, %zu given back by failovers, %zu nodes killed, %llu faults\n",
+      sum.jobs, sum.cancelled, sum.rescheduled, sum.lost, sum.killed, static_cast<unsigned long long>(sum.faults));
   if (n < 100 || HasFailure()) return;
   EXPECT_GT(sum.cancelled, n);
+  EXPECT_GT(sum.rescheduled, n);
+  EXPECT_GT(sum.lost, n);
   EXPECT_GT(sum.killed, n);
 }
 
 TEST(SimulatedOutbox, NoticesEveryMistakePlantedInItsStore) {
-  for (bool FakeOutboxBugs::*bug : {&FakeOutboxBugs::forgets_what_it_took, &FakeOutboxBugs::cancels_claimed}) {
+  for (bool FakeOutboxBugs::*bug :
+       {&FakeOutboxBugs::forgets_what_it_took, &FakeOutboxBugs::cancels_claimed, &FakeOutboxBugs::changes_keyed,
+        &FakeOutboxBugs::drops_later_changes, &FakeOutboxBugs::repeats_changes, &FakeOutboxBugs::settles_changed}) {
     FakeOutboxBugs bugs;
     bugs.*bug = true;
     bool is_noticed = false;

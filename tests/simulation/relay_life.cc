@@ -47,6 +47,7 @@ class RelayLife {
     for (int i = 0; i < 3; ++i) scheduler_.spawn([this] { act_as_business(); });
     scheduler_.spawn([this] { act_as_retention(); });
     scheduler_.spawn([this] { trouble_nodes(); });
+    if (chance(0.5)) scheduler_.spawn([this] { trouble_outboxes(); });
     scheduler_.run_until(MonoTime{} + kRelayEnd);
     if (report_.failures.empty()) check_at_rest();
     report_.faults = faults_.injected();
@@ -61,9 +62,13 @@ class RelayLife {
   };
   struct Known {
     DatabaseId source;
-    bool is_cancelled = false;  // and told so
-    int created = 0;            // how often it became a job
+    std::string biz_id;
     std::optional<std::string> key;
+    bool is_cancelled = false;       // and told so
+    std::optional<WallTime> wanted;  // the last deadline that a caller was told it has
+    int created = 0;                 // how often it became a job
+    std::optional<WallTime> ended;   // the deadline of the job that ran
+    bool is_lost = false;            // a failover lost what a relay did with the entry, so it may be changed again
   };
 
   bool chance(double p) { return random_.unit() < p; }
@@ -151,7 +156,22 @@ class RelayLife {
     }
   }
 
-  // Creates in one database, and cancels there what has not gone yet.
+  // Failovers of databases lose the last claims and deletions of entries.
+  void trouble_outboxes() {
+    while (scheduler_.now() < MonoTime{} + kRelayTroubled) {
+      scheduler_.sleep(up_to(10s));
+      FakeOutbox& outbox = at(static_cast<DatabaseId>(random_.below(kRelayDatabases)));
+      outbox.stop_standby();
+      scheduler_.sleep(up_to(2s));
+      for (const JobId id : outbox.fail_over()) {
+        say("a failover gives back the entry of job " + std::to_string(id));
+        jobs_.at(id).is_lost = true;
+        ++report_.lost;
+      }
+    }
+  }
+
+  // Creates in one database, and changes there what has not gone yet; or changes it where it has become a job.
   void act_as_business() {
     int n = 0;
     while (scheduler_.now() < MonoTime{} + kRelayTroubled) {
@@ -165,15 +185,36 @@ class RelayLife {
         const auto key = has_key ? std::optional<std::string>("k") : std::nullopt;
         const JobId id = at(source).create(biz_id, up_to(30s), key, wall(source));
         if (at(source).lives_here(shard_of(id))) continue;
-        if (jobs_.try_emplace(id, Known{source, false, 0, key}).second) ++report_.jobs;
+        if (jobs_.try_emplace(id, Known{source, biz_id, key, false, {}, 0, {}, false}).second) ++report_.jobs;
       } else if (!jobs_.empty()) {
-        const auto job = std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(random_.below(jobs_.size())));
-        if (!at(job->second.source).cancel(job->first)) continue;
-        if (job->second.created > 0) breaks("I3: an entry was cancelled that is a job already");
-        job->second.is_cancelled = true;
-        ++report_.cancelled;
+        // One of the last: others have gone long ago.
+        const std::size_t last = std::min<std::size_t>(jobs_.size(), chance(0.5) ? 20 : jobs_.size());
+        change(*std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(jobs_.size() - 1 - random_.below(last))));
       }
     }
+  }
+
+  void change(std::pair<const JobId, Known>& job) {
+    auto& [id, known] = job;
+    if (known.is_cancelled) return;
+    FakeOutbox& source = at(known.source);
+    const WallTime wanted = wall(known.source) + up_to(60s);
+    if (chance(0.5)) {
+      if (!source.cancel(id, wall(known.source))) return;
+      known.is_cancelled = true;
+      if (known.key) cancelled_keys_.insert(known.biz_id);
+      ++report_.cancelled;
+    } else if (source.reschedule(id, wanted, wall(known.source))) {
+      known.wanted = wanted;
+      ++report_.rescheduled;
+    } else {
+      FakeDatabase& there = at(map_.database_of(shard_of(id))).data();
+      if (known.key || known.is_lost || !there.live().contains(id)) return;
+      if (there.reschedule(id, {wanted, {}}, there.now())) known.wanted = wanted;
+      return;
+    }
+    say("job " + std::to_string(id) + " was " + (known.is_cancelled ? "cancelled" : "rescheduled"));
+    if (known.created > 0 && !known.is_lost) breaks("I3: an entry was changed that is a job already");
   }
 
   // Jobs end, and their history is dropped at once: the relay must remember by itself.
@@ -183,9 +224,15 @@ class RelayLife {
       for (FakeOutbox& outbox : outboxes_) {
         std::vector<JobId> ended;
         for (const auto& [id, row] : outbox.data().live()) {
+          if (row.job.idempotency_key && cancelled_keys_.contains(row.job.biz_id))
+            breaks("I3: a job is pending that was cancelled by the id of another entry of its key");
           const auto known = jobs_.find(id);
-          if (known != jobs_.end() && known->second.is_cancelled) breaks("I3: a cancelled entry became a pending job");
-          if (known != jobs_.end() && !known->second.key && chance(0.2)) ended.push_back(id);
+          if (known == jobs_.end()) continue;
+          if (known->second.is_cancelled && !known->second.is_lost)
+            breaks("I3: a cancelled entry became a pending job");
+          if (known->second.key || !chance(0.2)) continue;
+          known->second.ended = row.job.action_time;
+          ended.push_back(id);
         }
         for (const JobId id : ended) outbox.drop(id);
       }
@@ -194,8 +241,17 @@ class RelayLife {
 
   void check_at_rest() {
     for (const auto& [id, known] : jobs_) {
-      if (known.created == 1 || known.key) continue;  // another job may have the key: the entry stands for it
-      return breaks("I1: the entry of job " + std::to_string(id) + " became no job");
+      if (known.key) continue;  // another job may have the key: the entry stands for it
+      const std::string job = "job " + std::to_string(id);
+      if (known.created != 1) return breaks("I1: the entry of " + job + " became no job");
+      const auto& live = at(map_.database_of(shard_of(id))).data().live();
+      const auto row = live.find(id);
+      const bool is_told = !at(known.source).error_of(id).empty();  // that the change came too late
+      if (known.is_cancelled && (row != live.end() || (known.ended && !is_told)))
+        return breaks("I3: " + job + " was cancelled, and is pending or ran");
+      if (known.is_cancelled || !known.wanted) continue;
+      if (known.ended ? *known.ended != *known.wanted && !is_told : row->second.job.action_time != *known.wanted)
+        return breaks(job + " has another deadline than its caller was told");
     }
   }
 
@@ -209,6 +265,7 @@ class RelayLife {
   ShardMap map_;
   std::deque<Node> nodes_;
   std::map<JobId, Known> jobs_;
+  std::set<std::string> cancelled_keys_;  // biz_ids of cancelled entries with a key
   RelayLifeReport report_;
 };
 

@@ -1,6 +1,6 @@
 // run_relay_life(): simulates one life of an installation whose SQL callers create jobs in one database for shards of
-// another. It runs the real OutboxRelay of two or three nodes on databases in memory. Nodes die, and calls fail, take
-// effect late or lose their answers, as the seed decides.
+// another. It runs the real OutboxRelay of two or three nodes on databases in memory. Nodes die, calls fail, take
+// effect late or lose their answers, and failovers lose what relays did last in an outbox, as the seed decides.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tocsin {
 
 struct RelayLifeReport {
   std::vector<std::string> failures;  // broken promises; empty: none
-  std::size_t jobs = 0, cancelled = 0, killed = 0;
+  std::size_t jobs = 0, cancelled = 0, rescheduled = 0, killed = 0, lost = 0;
   std::uint64_t faults = 0;
 };
 

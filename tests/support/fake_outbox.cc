@@ -25,16 +25,50 @@ JobId FakeOutbox::create(const std::string& biz_id, Duration in, const std::opti
   for (const auto& [id, each] : entries_)
     if (key && !each.is_settled && each.entry.biz_id == biz_id && each.entry.idempotency_key == key) return id;
   const JobId id = make_job_id(++last_sequence_, shard);
-  entries_[id].entry = {id, 1, 16, false, now + in, now, {}, biz_id, key, {}, {}};
+  entries_[id].entry = {id, 1, 16, false, now + in, now, {}, {}, biz_id, key, {}, {}};
   return id;
 }
 
-bool FakeOutbox::cancel(JobId job) {
+FakeOutbox::Entry* FakeOutbox::changeable(JobId job) {
   const auto own = entries_.find(job);
-  if (own == entries_.end() || own->second.is_settled) return false;
-  if (own->second.claimed_at && !bugs.cancels_claimed) return false;
-  own->second.entry.is_cancelled = true;
+  if (own == entries_.end() || own->second.is_settled || own->second.entry.is_cancelled) return nullptr;
+  if (own->second.claimed_at && !bugs.cancels_claimed) return nullptr;
+  if (own->second.entry.idempotency_key && !bugs.changes_keyed) return nullptr;
+  return &own->second;
+}
+
+bool FakeOutbox::cancel(JobId job, WallTime now) {
+  Entry* const own = changeable(job);
+  if (!own) return false;
+  own->entry.is_cancelled = true;
+  own->entry.changed_at = now;
   return true;
+}
+
+bool FakeOutbox::reschedule(JobId job, WallTime action_time, WallTime now) {
+  Entry* const own = changeable(job);
+  if (!own) return false;
+  own->entry.action_time = action_time;
+  own->entry.changed_at = now;
+  return true;
+}
+
+std::string FakeOutbox::error_of(JobId job) const {
+  const auto own = entries_.find(job);
+  return own == entries_.end() ? "" : own->second.error;
+}
+
+std::vector<JobId> FakeOutbox::fail_over() {
+  std::vector<JobId> lost;
+  for (const auto& [id, before] : standby_) {
+    const auto own = entries_.find(id);
+    if (own != entries_.end() && own->second.claimed_at == before.claimed_at && !own->second.is_settled) continue;
+    if (own != entries_.end() && own->second.entry.changed_at != before.entry.changed_at) continue;
+    entries_[id] = before;
+    lost.push_back(id);
+  }
+  standby_.clear();
+  return lost;
 }
 
 std::vector<OutboxEntry> FakeOutbox::claim(const std::set<Shard>& mine, const std::set<Shard>& others,
@@ -57,10 +91,13 @@ void FakeOutbox::settle(const std::vector<TakenOver>& entries) {
   for (const TakenOver& taken : entries) {
     const auto own = entries_.find(taken.job_id);
     if (own == entries_.end() || !own->second.claimed_at || own->second.is_settled) continue;
-    if (!taken.existing && taken.error.empty())
+    if (own->second.entry.changed_at != taken.changed_at && !bugs.settles_changed) continue;
+    if (!taken.existing && taken.error.empty()) {
       entries_.erase(own);
-    else
+    } else {
       own->second.is_settled = true;
+      own->second.error = taken.error;
+    }
   }
 }
 
@@ -82,16 +119,24 @@ Result<std::vector<TakenOver>> FakeOutbox::take_over(DatabaseId source, WallTime
 }
 
 TakenOver FakeOutbox::take_one(DatabaseId source, const OutboxEntry& entry, WallTime now) {
-  TakenOver reply{entry.job_id, entry.type_id, {}, {}, ""};
+  TakenOver reply{entry.job_id, entry.type_id, {}, {}, "", entry.changed_at};
   if (const auto before = relayed_.find(entry.job_id); before != relayed_.end()) {
-    reply.existing = before->second.existing;
-    if (before->second.source != source || before->second.gmt_create != entry.gmt_create)
+    Relayed& record = before->second;
+    reply.existing = record.existing;
+    const bool is_later = entry.changed_at && (!record.changed_at || *entry.changed_at > *record.changed_at);
+    if (record.source != source || record.gmt_create != entry.gmt_create) {
       reply.error = "its job_id is that of another job";
+    } else if ((is_later && !bugs.drops_later_changes) || (entry.changed_at && bugs.repeats_changes)) {
+      reply.error = change_relayed(record.existing.value_or(entry.job_id), entry, now);
+      if (reply.error.empty()) record.changed_at = entry.changed_at;
+    }
     return reply;
   }
-  Relayed record{source, entry.gmt_create, now, {}, {}};
+  Relayed record{source, entry.gmt_create, now, {}, {}, entry.changed_at};
   if (const auto key = database_.job_with_key(entry.biz_id, entry.type_id, entry.idempotency_key)) {
     record.existing = reply.existing = key;
+    if (entry.changed_at) reply.error = change_relayed(*key, entry, now);
+    if (!reply.error.empty()) record.changed_at = {};
   } else if (!database_.copy_of(entry.job_id)) {
     database_.insert_with_id(entry.job_id, entry.biz_id, entry.type_id, entry.action_time, entry.idempotency_key,
                              entry.gmt_create, now);
@@ -102,6 +147,19 @@ TakenOver FakeOutbox::take_one(DatabaseId source, const OutboxEntry& entry, Wall
   }
   if (!bugs.forgets_what_it_took) relayed_[entry.job_id] = record;
   return reply;
+}
+
+std::string FakeOutbox::change_relayed(JobId job, const OutboxEntry& entry, WallTime now) {
+  if (entry.is_cancelled) {
+    const auto reply = database_.cancel({job}, now);
+    const auto copy = database_.copy_of(job);
+    if (reply &&
+        (reply->front().kind == CancelReply::Kind::cancelled || (copy && copy->row.job.status == JobStatus::cancelled)))
+      return "";
+    return "cancelled too late";
+  }
+  const auto reply = database_.reschedule(job, {entry.action_time, {}}, now);
+  return reply && reply->kind == ChangeReply::Kind::changed ? "" : "rescheduled too late";
 }
 
 std::vector<JobId> FakeOutbox::remembered(DatabaseId source, const std::set<Shard>& shards, int limit, WallTime now) {

@@ -19,6 +19,10 @@ namespace tocsin {
 struct FakeOutboxBugs {
   bool forgets_what_it_took = false;  // take_over() does not record the entry, so it becomes a job again
   bool cancels_claimed = false;       // a cancel changes an entry that a relay has claimed
+  bool changes_keyed = false;         // an entry with a key is changed, though another job may have the key
+  bool drops_later_changes = false;   // take_over() ignores changes of an entry whose job was there before
+  bool repeats_changes = false;       // take_over() applies a change of an entry again, which the job had already
+  bool settles_changed = false;       // settle() deletes an entry that was changed since it was relayed
 };
 
 // Thread: owner only.
@@ -33,9 +37,16 @@ class FakeOutbox {
 
   // As tocsin.create_job: creates a job if the shard lives here, else an entry. Returns its id.
   JobId create(const std::string& biz_id, Duration in, const std::optional<std::string>& key, WallTime now);
-  // As tocsin.cancel_job for an entry. True: the entry will become a cancelled job. False: a relay has claimed it, or
-  // there is no such entry.
-  bool cancel(JobId job);
+  // As tocsin.cancel_job and tocsin.reschedule_job for an entry. True: its job will be so. False: a relay has claimed
+  // it, it has a key, or there is no such entry.
+  bool cancel(JobId job, WallTime now);
+  bool reschedule(JobId job, WallTime action_time, WallTime now);
+  // Why the entry was refused, or changed too late; empty: it was not, or there is no such entry.
+  std::string error_of(JobId job) const;
+  // The standby hears no more of what relays do here; and it takes over: that is lost. Returns the entries concerned,
+  // as they are now. What callers were answered is kept.
+  void stop_standby() { standby_ = entries_; }
+  std::vector<JobId> fail_over();
   // As retention: deletes the job from history, long after it ended.
   void drop(JobId job) { database_.drop_copy(job); }
 
@@ -55,19 +66,23 @@ class FakeOutbox {
     std::int64_t claimed_by = 0;
     std::optional<WallTime> claimed_at;
     bool is_settled = false;
+    std::string error;
   };
   struct Relayed {
     DatabaseId source;
     WallTime gmt_create, relayed_at;
     std::optional<WallTime> gone_at;
     std::optional<JobId> existing;
+    std::optional<WallTime> changed_at;
   };
+  Entry* changeable(JobId job);
   TakenOver take_one(DatabaseId source, const OutboxEntry& entry, WallTime now);
+  std::string change_relayed(JobId job, const OutboxEntry& entry, WallTime now);
 
   FakeDatabase& database_;
   const std::set<Shard> here_;
   JobId last_sequence_;
-  std::map<JobId, Entry> entries_;
+  std::map<JobId, Entry> entries_, standby_;
   std::map<JobId, Relayed> relayed_;
 };
 
