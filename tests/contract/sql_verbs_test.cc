@@ -52,6 +52,17 @@ class SqlVerbs : public ::testing::Test {
   bool is_a_session_waiting() {
     return eventually([&] { return database.number("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
   }
+  // Whether the session that waits for a lock has a transaction id.
+  bool has_waiting_session_an_id() {
+    pqxx::result waiting;
+    EXPECT_TRUE(eventually([&] {
+      waiting = database.query(
+          "SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+          "current_database()");
+      return !waiting.empty();
+    }));
+    return !waiting.empty() && waiting[0][0].as<bool>();
+  }
 
   TestDatabase database{16};
 };
@@ -310,6 +321,35 @@ TEST_F(SqlVerbs, AnAliasIdIsKeptAsLongAsItsJob) {
   EXPECT_FALSE(may_be_forgotten()) << "its record is kept";
   database.query("DELETE FROM tocsin.job_history");
   EXPECT_TRUE(may_be_forgotten());
+}
+
+// The xmin watermark tells by transaction ids how old a row can be that is still to come. So the id comes before the
+// clock that a row's time is read from, which is before the first lock that a caller can wait for.
+TEST_F(SqlVerbs, ACreateHasItsTransactionIdBeforeItReadsItsClock) {
+  pqxx::connection creator(database.url()), holder(database.url());
+  const std::string create = "SELECT tocsin.create_job('noop', 'o', '2040-01-01')";
+  pqxx::nontransaction(creator).exec(create);  // the types of its variables are known: they need no lock again
+  auto held = std::make_unique<pqxx::work>(holder);
+  held->exec("LOCK TABLE tocsin.biz_type IN ACCESS EXCLUSIVE MODE");
+  auto waiting = std::async(std::launch::async, [&] { pqxx::nontransaction(creator).exec(create); });
+  EXPECT_TRUE(has_waiting_session_an_id());
+  held.reset();
+  waiting.get();
+}
+
+TEST_F(SqlVerbs, ATakeoverHasItsTransactionIdBeforeItWaits) {
+  database.query("ALTER FUNCTION tocsin.take_over SET lock_timeout = '1min'");
+  pqxx::connection relay(database.url()), holder(database.url());
+  auto held = std::make_unique<pqxx::work>(holder);
+  held->exec("INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (1024, 1, now(), now())");
+  auto waiting = std::async(std::launch::async, [&] {
+    pqxx::nontransaction(relay).exec(
+        "SELECT tocsin.take_over(1::smallint, now() + '1 minute', '{1024}', '{1}', '{1}', '{f}', ARRAY[now()], "
+        "ARRAY[now()], '{NULL}', '{NULL}', '{o}', '{NULL}', '{NULL}', '{NULL}')");
+  });
+  EXPECT_TRUE(has_waiting_session_an_id());
+  held.reset();
+  waiting.get();
 }
 
 }  // namespace
