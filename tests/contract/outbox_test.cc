@@ -156,8 +156,9 @@ class OutboxContract : public testing::TestWithParam<OutboxKind> {
   }
   TakenOver take_over(const std::vector<OutboxEntry>& entries) {
     const auto taken = databases->intake().take_over(0, databases->now() + IntakeStore::kHandOver, entries);
-    EXPECT_TRUE(taken) << taken.error().message;
-    return taken ? taken->front() : TakenOver{};
+    if (taken && !taken->empty()) return taken->front();
+    ADD_FAILURE() << (taken ? "no entry was relayed" : taken.error().message);
+    return {};
   }
   void settle(const TakenOver& taken) { EXPECT_TRUE(databases->outbox().settle(std::vector{taken})); }
   bool is_gone(JobId job) { return !databases->outbox().gone(std::vector{job})->empty(); }
