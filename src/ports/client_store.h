@@ -198,7 +198,8 @@ class ClientStore {
   virtual Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
                                                          const std::string& node) = 0;
 
-  // Sets the end of each lease to now + its `ttr`, by the database's clock, which may be earlier than before.
+  // Sets the end of each lease to now + its `ttr`, by the database's clock, which may be earlier than before; not
+  // before the job's deadline (see FinishRequest::delay).
   virtual Result<std::vector<LeaseResult>> extend(std::span<const Extension> extensions) = 0;
 };
 

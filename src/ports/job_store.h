@@ -125,7 +125,9 @@ struct FinishRequest {
   JobId job_id = 0;
   ClaimToken token = 0;
   Kind kind = Kind::done;
-  Duration delay{0};    // from now, by the database's clock
+  // From now, by the database's clock. A row whose attempts began at or after its deadline is due again at the deadline
+  // at the earliest: the clock may have been set back since.
+  Duration delay{0};
   std::string message;  // valid UTF-8 without NUL (base/utf8.h)
 };
 

@@ -80,6 +80,7 @@ class FakeFixture final : public StoreFixture {
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
   void wait_until(WallTime time) override { now_ = std::max(now_, time); }
+  void set_clock_back(Duration by) override { now_ -= by; }
   std::unique_ptr<Business> begin_business() override { return std::make_unique<FakeBusinessTransaction>(database_); }
   void lock(JobId job) override { database_.lock(locked_ = job); }
   void unlock() override { database_.unlock(locked_); }

@@ -118,7 +118,9 @@ TEST_P(StoreContract, FinishReleaseDoesNotCountTheAttempt) {
 }
 
 TEST_P(StoreContract, FinishReleaseReturnsAJobToAnEarlierTime) {
-  const JobId id = create(due());
+  NewJob past = due();
+  past.when = at(db->now() - kLong);
+  const JobId id = create(past);
   const WallTime before = db->now();
   finish({id, claim_one(id).token, FinishKind::release_claim, std::chrono::seconds(-3), ""});
   EXPECT_GE(find(id).fire_at, before - std::chrono::seconds(3));

@@ -95,6 +95,14 @@ class PostgresFixture final : public StoreFixture {
     while (now() < time) {
     }
   }
+  void set_clock_back(Duration by) override {
+    pqxx::nontransaction(watch_).exec_params(
+        "UPDATE tocsin.job_live SET action_time = action_time + d, fire_at = fire_at + d, "
+        "gmt_modified = gmt_modified + d, started_at = started_at + d, late_from = late_from + d "
+        "FROM (SELECT $1::bigint * interval '1 microsecond') k (d)",
+        by.count());
+  }
+
 
   std::string report_disagreement() override {
     Session session{report_config()};

@@ -56,6 +56,8 @@ void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& chan
   // Its attempts are counted anew.
   if (change.kind == Kind::revived || (change.kind == Kind::replaced && job.attempts == 0)) ++record.life;
   if (change.kind == Kind::hastened) record.is_hastened = true;
+  // A revival may bring forward what was dead before its deadline.
+  if (change.kind == Kind::revived && job.fire_at < job.action_time) record.is_hastened = true;
   if (change.kind == Kind::rescheduled || change.kind == Kind::replaced) record.is_hastened = false;
   if (change.kind == Kind::fired) ++starts_;
   if (change.kind == Kind::created && job.idempotency_key &&
@@ -148,6 +150,8 @@ void Checker::check_claim(const FakeDatabase::Change& change, const Record& befo
     fail(is_lease ? "I4" : "I2", name + (is_lease ? " was taken from its lease, " : " was claimed early, ") +
                                      in_ms(before.row.fire_at - change.db_now));
   }
+  if (!before.is_hastened && change.db_now < job.action_time)
+    fail("I2", name + " was claimed " + in_ms(job.action_time - change.db_now) + " before its deadline");
   if (before.row.status == JobStatus::cancelled) fail("I3", name + " was claimed after its cancel");
   if (job.attempts != before.row.attempts + 1) fail("I6", name + ": the attempt was not counted");
   if (job.attempts > job.max_attempts) fail("I6", name + ": more attempts than allowed");

@@ -17,6 +17,7 @@ struct FakeBugs {
   bool release_counts = false;          // a released claim's attempt stays counted
   bool expiry_without_error = false;    // an expired lease leaves no error
   bool retry_at_once = false;           // a retry ignores its delay
+  bool forgets_the_deadline = false;    // what was claimed is due before its deadline again once the clock is set back
   bool loses_retries = false;           // a retried job vanishes
   bool create_ignores_key = false;      // idempotency keys are stored, not looked at
   bool lease_outlives_its_end = false;  // a consumer may finish after its lease
@@ -44,6 +45,7 @@ inline constexpr FakeBugName kFakeBugs[] = {
     {"release_counts", &FakeBugs::release_counts},
     {"expiry_without_error", &FakeBugs::expiry_without_error},
     {"retry_at_once", &FakeBugs::retry_at_once},
+    {"forgets_the_deadline", &FakeBugs::forgets_the_deadline},
     {"loses_retries", &FakeBugs::loses_retries},
     {"create_ignores_key", &FakeBugs::create_ignores_key},
     {"lease_outlives_its_end", &FakeBugs::lease_outlives_its_end},

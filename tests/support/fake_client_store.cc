@@ -371,7 +371,7 @@ Result<std::vector<LeaseResult>> FakeDatabase::extend(const std::vector<Extensio
     }
     const auto row = live_.find(lease.job_id);
     reply = {LeaseReply::applied, row->second.job.type_id};
-    edit_live(row, [ends = now + ttr](Row& r) { r.job.fire_at = ends; });
+    edit_live(row, [this, ends = now + ttr](Row& r) { r.job.fire_at = not_before_deadline(r.job, ends); });
     tell(Kind::extended, row->second, now, lease.token);
   }
   return replies;

@@ -317,6 +317,11 @@ Result<std::vector<Fired>> FakeDatabase::fire_due(Lane lane, DueSpan span, int l
   return fired;
 }
 
+WallTime FakeDatabase::not_before_deadline(const Job& job, WallTime time) const {
+  const bool is_bound = job.started_at && *job.started_at >= job.action_time && !bugs.forgets_the_deadline;
+  return is_bound ? std::max(time, job.action_time) : time;
+}
+
 FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::string& node, WallTime now) {
   const auto row = live_.find(request.job_id);
   if (row == live_.end() || row->second.job.status != JobStatus::running) return FinishReply::stale;
@@ -338,7 +343,7 @@ FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::st
     edit_live(row, [&](Row& r) {
       r.token = 0;
       r.job.status = JobStatus::pending;
-      r.job.fire_at = bugs.retry_at_once && !gives_back ? now : now + request.delay;
+      r.job.fire_at = not_before_deadline(r.job, bugs.retry_at_once && !gives_back ? now : now + request.delay);
       const bool was_first = r.job.is_first_start();
       if (gives_back && !bugs.release_counts && (--r.job.attempts == 0 || was_first)) r.job.started_at.reset();
       r.job.gmt_modified = now;

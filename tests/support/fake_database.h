@@ -209,6 +209,8 @@ class FakeDatabase {
   bool is_claimable(const Row& row, WallTime now) const;
   ClaimToken token_of(JobId job, const ClaimTicket& ticket) const;
   void begin_attempt(Row& row, const std::string& node, WallTime now) const;
+  // As sql/parts/not_before_deadline.sql: when a row that was claimed is due next.
+  WallTime not_before_deadline(const Job& job, WallTime time) const;
   ClaimedJob claim_row(Live row, Duration ttr, const ClaimTicket& ticket, WallTime now);
   Fired fire_row(Live row, const std::string& node, WallTime now);
   void find_lanes(const LaneSearch& search, ScanReply& reply) const;

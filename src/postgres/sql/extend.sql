@@ -1,4 +1,5 @@
--- Makes valid leases end so many microseconds ($4) from now; answers (ordinal, type). Skips locked rows.
+-- Makes valid leases end so many microseconds ($4) from now, not before the deadline; answers (ordinal, type). Skips
+-- locked rows.
 -- gmt_modified stays: of a running row it is the start of the attempt.
 -- Index: _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
@@ -7,7 +8,7 @@ WITH c AS MATERIALIZED (
   FOR UPDATE OF j SKIP LOCKED),
 u AS (
   UPDATE tocsin.job_live j
-  SET fire_at = clock_timestamp() + c.ttr_us * interval '1 microsecond'
+  SET fire_at = {{not_before_deadline at = clock_timestamp() + c.ttr_us * interval '1 microsecond'}}
   FROM c
   WHERE j.shard = c.shard AND j.job_id = c.job_id
   RETURNING c.ord, c.type_id)

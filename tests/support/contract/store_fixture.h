@@ -59,6 +59,8 @@ class StoreFixture {
   virtual int shards() const = 0;
   virtual WallTime now() = 0;
   // Returns when the database's clock shows `time` or later; at most a few milliseconds away.
+  // The clock shows `by` less from now on, or, what is the same, the times of all live rows are that much later.
+  virtual void set_clock_back(Duration by) = 0;
   virtual void wait_until(WallTime time) = 0;
   // Where the events that were counted for the reports are not what the counts by status say; empty: nowhere.
   virtual std::string report_disagreement() { return ""; }

@@ -27,7 +27,7 @@ u AS (
   SET status = 0,
       claim_token = NULL,
       attempts = j.attempts - c.kind,
-      fire_at = clock_timestamp() + c.delay_us * interval '1 microsecond',
+      fire_at = {{not_before_deadline at = clock_timestamp() + c.delay_us * interval '1 microsecond'}},
       gmt_modified = clock_timestamp(),
       started_at = CASE
         WHEN c.kind = 1 AND (j.attempts = 1 OR j.started_at >= j.gmt_modified) THEN NULL
