@@ -163,20 +163,27 @@ void Troubles::crash_after_claim(SimDatabase& database) {
   world_.scheduler.after(1ms, [this, &database] { crash(database); });
 }
 
-// The primary dies, and its standby takes over. One that is synchronous has everything; another may have heard nothing
-// for a while.
+// The primary dies, and its standby takes over. One that is synchronous has everything, so a takeover may be as short
+// as a crash; another may have heard nothing for a while.
 void Troubles::fail_over(SimDatabase& database) {
   if (!lagging_.insert(database.id).second) return;
-  const Duration lag = world_.chance(0.3) ? 0ms : world_.chance(0.7) ? world_.up_to(500ms) : world_.up_to(5s);
+  if (world_.chance(0.3)) {
+    world_.checker.on_standby_lags(database.id);
+    return promote(database, database.data.snapshot(), shortest_crash());
+  }
+  const Duration lag = world_.chance(0.7) ? world_.up_to(500ms) : world_.up_to(5s);
   world_.trace.line(world_.scheduler.now(), "the standby of " + database.name() + " hears no more");
   world_.checker.on_standby_lags(database.id);
-  world_.scheduler.after(lag, [this, &database, standby = database.data.snapshot()] { promote(database, standby); });
+  world_.scheduler.after(lag, [this, &database, standby = database.data.snapshot()] {
+    promote(database, standby, world_.config.start_window);
+  });
 }
 
-void Troubles::promote(SimDatabase& database, const FakeDatabase::Snapshot& standby) {
+void Troubles::promote(SimDatabase& database, const FakeDatabase::Snapshot& standby, Duration shortest) {
   if (world_.scheduler.now() >= end_) return;
   lagging_.erase(database.id);
-  const Duration length = world_.config.start_window + world_.up_to(2s);
+  // As in crash(): it may be over before any node can see an error.
+  const Duration length = shortest + (shortest == Duration(0) && world_.chance(0.5) ? shortest : world_.up_to(2s));
   down(database, length, "'s standby takes over");
   const auto unclaimed = world_.checker.on_failover(database.id);
   database.data.restore(standby);

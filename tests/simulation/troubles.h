@@ -36,7 +36,8 @@ class Troubles {
   void crash(SimDatabase& database);
   void crash_after_claim(SimDatabase& database);
   void fail_over(SimDatabase& database);
-  void promote(SimDatabase& database, const FakeDatabase::Snapshot& standby);
+  // `shortest`: the database is down for at least this long.
+  void promote(SimDatabase& database, const FakeDatabase::Snapshot& standby, Duration shortest);
   void down(SimDatabase& database, Duration length, const char* what);
   void step_clock(SimDatabase& database);
   JobId any_live(const SimDatabase& database);  // 0: there is none
