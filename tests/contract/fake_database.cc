@@ -15,6 +15,7 @@ namespace {
 class FakeBusinessTransaction final : public Business {
  public:
   explicit FakeBusinessTransaction(FakeDatabase& database) : database_(database), transaction_(database) {}
+  WallTime read_clock() override { return database_.now(); }
   JobId create(const NewJob& job) override {
     const auto reply = transaction_.create(job, database_.now());
     if (!reply) throw std::runtime_error("another transaction holds the key");
@@ -79,8 +80,8 @@ class FakeFixture final : public StoreFixture {
   }
   int shards() const override { return database_.shards(); }
   WallTime now() override { return now_ += Duration(1); }  // time passes, as on a real database
-  void wait_until(WallTime time) override { now_ = std::max(now_, time); }
   void set_clock_back(Duration by) override { now_ -= by; }
+  void wait_until(WallTime time) override { now_ = std::max(now_, time); }
   std::unique_ptr<Business> begin_business() override { return std::make_unique<FakeBusinessTransaction>(database_); }
   void lock(JobId job) override { database_.lock(locked_ = job); }
   void unlock() override { database_.unlock(locked_); }

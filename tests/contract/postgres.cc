@@ -20,6 +20,10 @@ namespace {
 class PostgresBusiness final : public Business {
  public:
   explicit PostgresBusiness(const std::string& url) : connection_(url) {}
+  WallTime read_clock() override {
+    return WallTime(
+        Duration(tx_.exec1("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0].as<std::int64_t>()));
+  }
   JobId create(const NewJob& job) override {
     const auto micros = job.when.in ? job.when.in->count() : job.when.at->time_since_epoch().count();
     const char* from = job.when.in ? "clock_timestamp()" : "timestamptz 'epoch'";
@@ -91,10 +95,6 @@ class PostgresFixture final : public StoreFixture {
     return WallTime(Duration(tx.exec_prepared1("clock")[0].as<std::int64_t>()));
   }
 
-  void wait_until(WallTime time) override {
-    while (now() < time) {
-    }
-  }
   void set_clock_back(Duration by) override {
     pqxx::nontransaction(watch_).exec_params(
         "UPDATE tocsin.job_live SET action_time = action_time + d, fire_at = fire_at + d, "
@@ -103,6 +103,10 @@ class PostgresFixture final : public StoreFixture {
         by.count());
   }
 
+  void wait_until(WallTime time) override {
+    while (now() < time) {
+    }
+  }
 
   std::string report_disagreement() override {
     Session session{report_config()};

@@ -104,6 +104,26 @@ TEST_P(StoreContract, AScanKnowsThatATransactionIsOpen) {
   EXPECT_GT(watermark().first, open.first);
 }
 
+// So the watermark may pass a time that the transaction has read already: create_job reads its clock after its id.
+TEST_P(StoreContract, AScanKnowsATransactionFromItsFirstWriteOn) {
+  const auto scan = [&] { return must(db->store().scan({}, {}, WriterMark::set)); };
+  const ScanReply before = scan();
+  auto business = db->begin_business();
+  const WallTime read = business->read_clock();
+  const ScanReply reading = scan();
+  EXPECT_GE(reading.oldest_writer, before.next_writer) << "the transaction has no id";
+  EXPECT_GE(reading.began, read);
+  NewJob past = plain(due());
+  past.when = at(read);
+  const JobId job = business->create(past);
+  const ScanReply writing = scan();
+  EXPECT_LT(writing.oldest_writer, writing.next_writer) << "it has one";
+  business->commit();
+  ++created_;
+  EXPECT_EQ(find(job).action_time, read);
+  EXPECT_GE(find(job).fire_at, reading.began) << "no scan that did not know of it has passed its row";
+}
+
 TEST_P(StoreContract, AScanWithoutATransactionIdReturnsNoWatermark) {
   EXPECT_EQ(must(db->store().scan({})).next_writer, std::numeric_limits<std::int64_t>::max());
 }

@@ -28,6 +28,7 @@ inline When at(WallTime time) { return {time, {}}; }
 class Business {
  public:
   virtual ~Business() = default;
+  virtual WallTime read_clock() = 0;  // the database's; writes nothing
   virtual JobId create(const NewJob& job) = 0;
   virtual std::string cancel(JobId job) = 0;
   virtual void commit() = 0;
@@ -58,9 +59,9 @@ class StoreFixture {
   virtual void set_database_ids(const std::vector<DatabaseId>& database_ids) = 0;
   virtual int shards() const = 0;
   virtual WallTime now() = 0;
-  // Returns when the database's clock shows `time` or later; at most a few milliseconds away.
   // The clock shows `by` less from now on, or, what is the same, the times of all live rows are that much later.
   virtual void set_clock_back(Duration by) = 0;
+  // Returns when the database's clock shows `time` or later; at most a few milliseconds away.
   virtual void wait_until(WallTime time) = 0;
   // Where the events that were counted for the reports are not what the counts by status say; empty: nowhere.
   virtual std::string report_disagreement() { return ""; }
