@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 
 namespace tocsin {
 
@@ -76,27 +77,56 @@ void SmallGround::on_start(const ClaimedJob& claimed) {
     breaks("I4: started under a claim that another one has replaced");
 }
 
-// As FakeJobStore; tells, when the bug is planted, of an absent store instead of a refused row.
+void SmallGround::write_claim(std::ostream& out, const Lease& claim) const {
+  const auto row = database.live().find(claim.job_id);
+  out << claim.job_id << (row != database.live().end() && row->second.token == claim.token ? '+' : '-');
+}
+
+void SmallGround::write_call(std::ostream& out, const SmallCall& written) const {
+  out << written.words << ' ';
+  for (const Lease& claim : written.claims) write_claim(out, claim);
+}
+
+void SmallGround::write_state(std::ostream& out) const {
+  for (const LateWrite& late : on_their_way) {
+    if (late.generation == database.generation()) write_call(out, late.call);
+    out << ';';
+  }
+}
+
+// As FakeJobStore; tells, when the bug is planted, of an absent store instead of a refused row. Notes what its stage
+// has in memory.
 class SmallNode::Store final : public JobStore {
  public:
-  explicit Store(SmallGround& ground)
-      : store_(ground.database, &ground, &ground), hides_(ground.bugs.hides_refused_row) {}
+  explicit Store(SmallNode& node) : node_(node), ground_(node.ground_), store_(ground_.database, &ground_, &ground_) {}
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override {
-    return store_.scan(ranges, search, mark);
+    auto reply = noted({"scan", {}}, [&] { return store_.scan(ranges, search, mark); });
+    if (!reply) return reply;
+    ranges_.assign(ranges.begin(), ranges.end());
+    scanned_ = ground_.database.now();
+    connection_ = reply->connection;
+    for (const auto& rows : reply->rows)
+      for (const ScanReply::Row& row : rows) node_.seen_[row.candidate.job_id] = {row.candidate.fire_at};
+    return reply;
   }
   Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                         const ClaimTicket& ticket) override {
-    return store_.claim(jobs, ttr, ticket);
+    std::string words = node_.name_ + " claims";
+    for (const Candidate& job : jobs) words += ' ' + std::to_string(job.job_id), ++node_.seen_[job.job_id].misses;
+    asked_ = ground_.time;
+    return held(noted({words, {}}, [&] { return store_.claim(jobs, ttr, ticket); }));
   }
   Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
                                             const ClaimTicket& ticket) override {
-    return store_.claim_due(lane, span, limit, ttr, ticket);
+    const std::string words = node_.name_ + " claims in " + std::to_string(lane.shard);
+    asked_ = ground_.time;
+    return held(noted({words, {}}, [&] { return store_.claim_due(lane, span, limit, ttr, ticket); }));
   }
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override {
-    return store_.claimed_with(ticket, jobs);
+    return held(noted({"", {}}, [&] { return store_.claimed_with(ticket, jobs); }));
   }
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override {
-    return store_.claimed_with(ticket, lane);
+    return held(noted({"", {}}, [&] { return store_.claimed_with(ticket, lane); }));
   }
   Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override {
     return store_.fire(jobs, node);
@@ -105,28 +135,69 @@ class SmallNode::Store final : public JobStore {
     return store_.fire_due(lane, span, limit, node);
   }
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override {
-    auto replies = store_.finish(requests, node);
-    if (!replies && hides_) return Error{ErrorCode::unavailable, "away", ""};
+    SmallCall call;
+    for (const FinishRequest& request : requests) {
+      call.words += std::to_string(static_cast<int>(request.kind)) + ' ' + std::to_string(request.delay.count()) + ' ';
+      call.claims.push_back({request.job_id, request.token});
+    }
+    auto replies = noted(std::move(call), [&] { return store_.finish(requests, node); });
+    if (!replies && ground_.bugs.hides_refused_row) return Error{ErrorCode::unavailable, "away", ""};
+    for (std::size_t i = 0; replies && i < requests.size(); ++i)
+      if ((*replies)[i] != FinishReply::busy) node_.set_step(requests[i].token, '\0');
     return replies;
   }
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
     return store_.leases_left(leases);
   }
-  Result<int> mark_dead(std::span<const JobId> jobs) override { return store_.mark_dead(jobs); }
+  Result<int> mark_dead(std::span<const JobId> jobs) override {
+    std::string words = "dead";
+    for (const JobId job : jobs) words += ' ' + std::to_string(job);
+    return noted({words, {}}, [&] { return store_.mark_dead(jobs); });
+  }
   Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override {
     return store_.drop_late(lane, before, limit, passed, node);
   }
 
+  // The last call, if it failed: its stage repeats or looks up what it asked. Where the scans of the node stand.
+  void write_state(std::ostream& out) const {
+    out << failures_ << ' ';
+    if (failures_ > 0) ground_.write_call(out, call_), out << ground_.since(asked_).count();
+    for (const ScanRange& range : ranges_)
+      out << range.lane.shard << ' ' << (scanned_ - range.after).count() << ' ' << range.after_id << ' '
+          << (range.before - scanned_).count() << ' ';
+    out << (ranges_.empty() || connection_ == ground_.database.generation()) << ';';
+  }
+
  private:
+  template <class Call>
+  std::invoke_result_t<const Call&> noted(SmallCall what, const Call& call) {
+    if (!what.words.empty()) call_ = ground_.under_way = std::move(what);
+    auto reply = call();
+    failures_ = reply ? 0 : failures_ + 1;
+    return reply;
+  }
+  Result<std::vector<ClaimedJob>> held(Result<std::vector<ClaimedJob>> won) {
+    if (won) node_.hold(*won, asked_);
+    return won;
+  }
+
+  SmallNode& node_;
+  SmallGround& ground_;
   FakeJobStore store_;
-  const bool hides_;
+  SmallCall call_;
+  int failures_ = 0;
+  MonoTime asked_{};
+  std::vector<ScanRange> ranges_;
+  WallTime scanned_{};
+  std::uint64_t connection_ = 0;
 };
 
 SmallNode::SmallNode(SmallGround& ground, int number, std::shared_ptr<const TypeCatalog> catalog)
     : ground_(ground), name_("node " + std::to_string(number)), catalog_(std::move(catalog)) {
-  for (int i = 0; i < 4; ++i) stores_.push_back(std::make_unique<Store>(ground));
   start();
 }
+
+SmallNode::~SmallNode() = default;
 
 void SmallNode::start() {
   EngineConfig config;
@@ -139,6 +210,8 @@ void SmallNode::start() {
   config.max_running = 8;
   config.max_polls = 8;
   config.tick = 5ms;
+  stores_.clear();
+  for (int i = 0; i < 4; ++i) stores_.push_back(std::make_unique<Store>(*this));
   const EngineStores stores{*stores_[0], {stores_[1].get()}, *stores_[2], *stores_[3]};
   const std::uint64_t seed = std::hash<std::string>()(name_) + ++process_;
   engine_ = std::make_unique<Engine>(
@@ -154,6 +227,8 @@ void SmallNode::start() {
 
 void SmallNode::restart() {
   runs_.clear();
+  held_.clear();
+  seen_.clear();
   engine_.reset();
   start();
 }
@@ -185,21 +260,40 @@ MonoTime SmallNode::next_time() const { return *std::ranges::min_element(next_);
 
 void SmallNode::answer(std::size_t which, Outcome outcome) {
   Run run = std::move(runs_[which]);
+  set_step(run.token, outcome.kind == Outcome::Kind::done ? 'd' : 'r');
   runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(which));
   run.finish(std::move(outcome));
 }
 
+void SmallNode::hold(const std::vector<ClaimedJob>& won, MonoTime asked) {
+  for (const ClaimedJob& claimed : won) {
+    held_.push_back({{claimed.job.job_id, claimed.token}, asked, 'c'});
+    seen_[claimed.job.job_id].misses = 0;
+  }
+}
+
+// '\0': its outcome is written.
+void SmallNode::set_step(ClaimToken token, char step) {
+  if (step == '\0') std::erase_if(held_, [&](const Held& held) { return held.claim.token == token; });
+  for (Held& held : held_)
+    if (held.claim.token == token) held.step = step;
+}
+
 void SmallNode::write_state(std::ostream& out) const {
   const EngineShared& engine = engine_->shared();
-  for (const Run& run : runs_) {
-    const auto row = ground_.database.live().find(run.job);
-    out << 'r' << run.job << (row != ground_.database.live().end() && row->second.token == run.token);
+  for (const Held& held : held_) {
+    ground_.write_claim(out, held.claim);
+    out << held.step << ground_.since(held.asked).count() << ' ';
   }
-  out << ' ' << engine.known.size() << ' ' << engine.candidates.size() << ' ' << engine.due.size() << ' '
+  for (const auto& [job, row] : seen_)
+    if (engine.known.contains(job))
+      out << 'k' << job << ' ' << (row.fire_at - ground_.database.now()).count() << ' ' << row.misses << ' ';
+  for (const auto& store : stores_) store->write_state(out);
+  out << engine.known.size() << ' ' << engine.candidates.size() << ' ' << engine.due.size() << ' '
       << engine.due.backlog_lanes() << ' ' << engine.claimed.size() << ' ' << engine.outcomes.size() << ' '
-      << engine.expired.size() << ' ' << engine.limiter.running() << ';';
+      << engine.expired.size() << ' ' << engine.returned.size() << ' ' << engine.limiter.running() << ';';
   for (std::size_t i = 0; i < stages_.size(); ++i)
-    out << (is_ready(i) ? -1 : next_[i] == kWhenWoken ? -2 : (next_[i] - ground_.time).count() / 1000) << ' ';
+    out << (is_ready(i) ? -1 : next_[i] == kWhenWoken ? -2 : (next_[i] - ground_.time).count()) << ' ';
 }
 
 }  // namespace tocsin

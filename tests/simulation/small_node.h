@@ -26,6 +26,12 @@ struct SmallWorldBugs {
   FakeBugs store{};
 };
 
+// A call of a store, as far as it decides what can happen later.
+struct SmallCall {
+  std::string words;
+  std::vector<Lease> claims;  // whose outcomes it writes
+};
+
 // The database, the time, the faults of the next write, and the promises that must always hold. Thread: owner only.
 class SmallGround final : public Clock, public FaultPoint, public EventSink {
  public:
@@ -38,7 +44,9 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
   Effect before(const FakeCall& call) override;
   void working(const FakeCall&) override {}
   bool after(const FakeCall& call) override;
-  void keep(std::function<void()> effect) override { on_their_way.push_back(std::move(effect)); }
+  void keep(std::function<void()> effect) override {
+    on_their_way.push_back({under_way, database.generation(), std::move(effect)});
+  }
 
   void count(Counter what, std::int64_t n) override;
   void started(TypeId, Duration) override {}
@@ -48,15 +56,26 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
     if (broken.empty()) broken = promise;
   }
   void on_start(const ClaimedJob& claimed);
+  // The late writes.
+  void write_state(std::ostream& out) const;
+  void write_call(std::ostream& out, const SmallCall& written) const;
+  void write_claim(std::ostream& out, const Lease& claim) const;
+  Duration since(MonoTime then) const { return time - then; }
 
   const SmallWorldBugs bugs;
   MonoTime time{};
   FakeDatabase database;
   NextWrite next_write = NextWrite::happens;
-  std::vector<std::function<void()>> on_their_way;  // effects of writes that were answered with in_doubt
-  std::set<JobId> cancelled;                        // jobs whose cancel was acknowledged
-  std::set<JobId> uncommitted;                      // jobs of open transactions
-  std::string broken;                               // the first broken promise; empty: none
+  SmallCall under_way;  // the store call that a stage makes
+  struct LateWrite {
+    SmallCall call;
+    std::uint64_t generation;  // of the database, which drops it after a crash
+    std::function<void()> effect;
+  };
+  std::vector<LateWrite> on_their_way;  // writes that were answered with in_doubt
+  std::set<JobId> cancelled;            // jobs whose cancel was acknowledged
+  std::set<JobId> uncommitted;          // jobs of open transactions
+  std::string broken;                   // the first broken promise; empty: none
 
  private:
   struct Claim {
@@ -70,10 +89,11 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
   std::set<ClaimToken> started_;
 };
 
-// Thread: owner only.
+// The data members are the process, and what the calls of its stores have shown of its memory. Thread: owner only.
 class SmallNode {
  public:
   SmallNode(SmallGround& ground, int number, std::shared_ptr<const TypeCatalog> catalog);
+  ~SmallNode();
 
   // Kills the process and starts a new one: handlers and memory are lost.
   void restart();
@@ -91,6 +111,7 @@ class SmallNode {
   std::size_t running() const { return runs_.size(); }
   void answer(std::size_t run, Outcome outcome);
   const EngineShared& shared() const { return engine_->shared(); }
+  // Describes the process: its queues, and what its stages keep, as the calls of its stores have shown it.
   void write_state(std::ostream& out) const;
 
  private:
@@ -105,6 +126,7 @@ class SmallNode {
     explicit Starter(SmallNode& node) : node_(node) {}
     void start(const ClaimedJob& job, Finish finish) override {
       node_.ground_.on_start(job);
+      node_.set_step(job.token, 's');
       node_.runs_.push_back({job.job.job_id, job.token, std::move(finish)});
     }
 
@@ -116,18 +138,33 @@ class SmallNode {
     ClaimToken token;
     Handler::Finish finish;
   };
+  // A claim that this process won and whose outcome is not written yet.
+  struct Held {
+    Lease claim;
+    MonoTime asked;
+    char step;  // c: claimed, s: its handler has started, d or r: it has answered done or retry
+  };
+  // A row as this process has seen it last.
+  struct Seen {
+    WallTime fire_at{};
+    int misses = 0;  // claims since then that did not win it
+  };
   void start();
+  void hold(const std::vector<ClaimedJob>& won, MonoTime asked);
+  void set_step(ClaimToken token, char step);
 
   SmallGround& ground_;
   const std::string name_;
   const std::shared_ptr<const TypeCatalog> catalog_;
   Starter handler_{*this};
-  std::vector<std::unique_ptr<JobStore>> stores_;
+  std::vector<std::unique_ptr<Store>> stores_;
   std::unique_ptr<Engine> engine_;
   std::vector<Stage*> stages_;
   std::deque<Flag> flags_;
   std::vector<MonoTime> next_;
   std::vector<Run> runs_;
+  std::vector<Held> held_;
+  std::map<JobId, Seen> seen_;
   std::uint64_t process_ = 0;
 };
 

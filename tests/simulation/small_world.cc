@@ -84,7 +84,7 @@ SmallWorld::SmallWorld(const SmallWorldBugs& bugs, const SmallScope& scope) : le
   const auto create = [&](const NewJob& job) {
     return database.create({job}, CreateMode::all_or_nothing, database.now())->front().job_id;
   };
-  for (const char* key : {"first", "second", "third"})
+  for (const char* key : {"first", "second", "third", "fourth", "fifth", "sixth"})
     if (std::ssize(jobs_) < scope.jobs) jobs_.push_back(create(small_job(key, Duration(0))));
   if (scope.callers > 0) pulse_ = create(small_job("first", kPulse));
   ground_.time += 1ms;
@@ -159,9 +159,9 @@ void SmallWorld::list_steps(const Use& use) {
   if (!is_anything_ready) use("time passes", [this] { return advance(), true; });
   if (!ground_.on_their_way.empty())
     use("a late write arrives", [this] {
-      const auto effect = std::move(ground_.on_their_way.front());
+      const auto late = std::move(ground_.on_their_way.front());
       ground_.on_their_way.erase(ground_.on_their_way.begin());
-      return effect(), true;
+      return late.effect(), true;
     });
 }
 
@@ -253,7 +253,7 @@ void SmallWorld::run_out() {
     caller->roll_back();
   }
   writers_.clear();
-  for (const auto& effect : std::exchange(ground_.on_their_way, {})) effect();
+  for (const auto& late : std::exchange(ground_.on_their_way, {})) late.effect();
   for (int i = 0; i < 4000 && ground_.broken.empty(); ++i) {
     if (!step_all()) advance();
     if (are_jobs_over()) return;
@@ -298,14 +298,15 @@ std::string SmallWorld::state() const {
   for (const auto& [id, row] : database.live())
     if (id != pulse_)
       out << id << ' ' << static_cast<int>(row.job.status) << ' ' << row.job.attempts << ' '
-          << (row.job.fire_at - database.now()).count() / 1000 << ';';
+          << (row.job.fire_at - database.now()).count() << ';';
   for (const auto& [id, row] : database.history()) out << id << ' ' << static_cast<int>(row.job.status) << ';';
   for (const auto& node : nodes_) node->write_state(out);
+  ground_.write_state(out);
   const SmallScope& left = left_;
   for (const int count : {left.crashes, left.cancels, left.pairs, left.reschedules, left.retries, left.lost_replies,
                           left.late_writes, left.refusals, left.standstills, left.writers, left.seconds, left.sweeps})
     out << count;
-  out << ' ' << ground_.on_their_way.size() << writers_.size() << ' ' << ground_.cancelled.size();
+  out << ' ' << writers_.size() << ' ' << ground_.cancelled.size();
   // Where a floor stands depends on how much time has passed, and when.
   if (left.runs_by_itself) out << ' ' << ground_.time.time_since_epoch().count() / 1000;
   for (const auto& caller : callers_) out << ' ' << caller->state();

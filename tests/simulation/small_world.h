@@ -17,7 +17,7 @@ namespace tocsin {
 // How much of each kind may happen.
 struct SmallScope {
   int nodes = 1;
-  int jobs = 2;                                              // all due at once
+  int jobs = 2;                                              // at most six, all due at once
   int crashes = 1;                                           // of the database, or of a node, which starts again
   int cancels = 1, pairs = 0, reschedules = 1, retries = 1;  // pairs: two callers cancel one job at once
   int lost_replies = 1, late_writes = 0, refusals = 0;       // of writes; refusals: the store refuses an outcome
