@@ -150,7 +150,10 @@ void keeps_every_promise(const ExploredWorld& world, std::size_t events) {
   Search search({}, world.scope, {world.bounds.depth, 4 * world.bounds.states});
   search.run();
   EXPECT_EQ(search.broken, "");
-  EXPECT_GE(search.reached, events);
+  // In a larger world as many states may hold shorter orders only.
+  if (wanted(world.scope) == world.scope) {
+    EXPECT_GE(search.reached, events);
+  }
 }
 
 TEST(Exhaustive, KeepsEveryPromiseOfOneNode) { keeps_every_promise(kOneNodeWorld, 9); }

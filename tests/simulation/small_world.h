@@ -27,6 +27,7 @@ struct SmallScope {
   int callers = 0;              // each calls create_job in a transaction of its own, all with one key
   int writers = 0;              // other open transactions
   int seconds = 0, sweeps = 0;  // how often a second, or the interval of sweeps, passes
+  bool operator==(const SmallScope&) const = default;
 };
 
 // One create_job in a transaction of its own, step by step, so that other events may come between its steps. Thread:
