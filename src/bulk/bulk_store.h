@@ -61,9 +61,9 @@ class BulkStore {
   // Ends the bulk in this database: later batches change nothing. Returns how many jobs it has changed here.
   virtual Result<std::int64_t> close(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
-  // has locked are visited again once, after all others; if there are over 10,000 in a database, the further ones stay
-  // unchanged. After an Error call again: a batch that was stored is not repeated. Error invalid: repeating does not
-  // help. REQUIRES: limit in 1..1000.
+  // has locked are visited again once, after all others, and changed if they match then; if there are over 10,000 in a
+  // database, the further ones stay unchanged. After an Error call again: a batch that was stored is not repeated.
+  // Error invalid: repeating does not help. REQUIRES: limit in 1..1000.
   virtual Result<BulkBatch> run_batch(const Bulk& bulk, int limit) = 0;
 };
 

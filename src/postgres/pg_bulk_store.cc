@@ -79,11 +79,11 @@ void write_progress(pqxx::transaction_base& tx, std::int64_t bulk_id, const Stor
   if (written.affected_rows() != 1) throw Refused("the progress of the bulk operation is gone");
 }
 
-// Locks the jobs of `ids` that can be changed and that no other transaction has locked.
-std::vector<JobId> lock_jobs(pqxx::transaction_base& tx, BulkAction action, const std::vector<JobId>& ids) {
-  const std::string status = std::to_string(static_cast<int>(status_changed_by(action)));
+// Locks the jobs of `ids` that still match and that no other transaction has locked.
+std::vector<JobId> lock_jobs(pqxx::transaction_base& tx, BulkAction action, const std::string& matches,
+                             const std::vector<JobId>& ids) {
   const char* const name = action == BulkAction::retry ? "bulk_lock_dead" : "bulk_lock_live";
-  return column_of<JobId>(tx.exec_params(sql::statement(name, {{"status", status}}), array_of(ids)));
+  return column_of<JobId>(tx.exec_params(sql::statement(name, {{"matches", matches}}), array_of(ids)));
 }
 
 std::vector<Candidate> candidates_in(const pqxx::result& rows) {
@@ -228,24 +228,31 @@ Result<std::int64_t> PgBulkStore::close(std::int64_t bulk_id) {
   });
 }
 
-PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const {
+std::string PgBulkStore::matches_now(const Bulk& bulk, pqxx::transaction_base& tx) const {
+  const BulkAction action = bulk.request.action;
+  const bool is_live = action != BulkAction::retry;
+  const std::string filter = conditions(bulk.request.filter, tx, is_live),
+                    status = std::to_string(static_cast<int>(status_changed_by(action))),
+                    started_at = tx.quote(to_pg(bulk.started_at)) + "::timestamptz";
+  return sql::statement("parts/bulk_matches", {{"status", status},
+                                               {"began", is_live ? "gmt_create" : "finished_at"},
+                                               {"started_at", started_at},
+                                               {"conditions", filter}});
+}
+
+PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk& bulk, const std::string& matches,
+                                         JobId after, int limit) const {
   const BulkRequest& request = bulk.request;
   const bool is_live = request.action != BulkAction::retry;
   JobConditions key(tx, is_live, shards_);
   key.add_biz_id(request.filter.biz_id);
-  const std::string rest = conditions(request.filter, tx, is_live), last = std::to_string(after),
-                    most = std::to_string(limit), page_rows = std::to_string(kPageRows),
-                    status = std::to_string(static_cast<int>(status_changed_by(request.action))),
-                    started_at = tx.quote(to_pg(bulk.started_at)) + "::timestamptz";
+  const std::string last = std::to_string(after), most = std::to_string(limit), page_rows = std::to_string(kPageRows);
   const auto rows = tx.exec(sql::statement("bulk_page", {{"table", bulk_table(is_live)},
                                                          {"after", last},
                                                          {"key", key.sql()},
                                                          {"id", request.filter.biz_id ? "j.job_id + 0" : "j.job_id"},
                                                          {"page_rows", page_rows},
-                                                         {"status", status},
-                                                         {"began", is_live ? "gmt_create" : "finished_at"},
-                                                         {"started_at", started_at},
-                                                         {"conditions", rest},
+                                                         {"matches", matches},
                                                          {"limit", most}}));
   Page page;
   for (const auto& row : rows) {
@@ -270,7 +277,8 @@ Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
   return session_.transact<BulkBatch>([&](pqxx::work& tx) {
     StoredProgress progress = lock_progress(tx, bulk.bulk_id);
     if (progress.is_done) return BulkBatch{progress.changed, true, {}};
-    Page page = read_page(tx, bulk, progress.last_job_id, limit);
+    const std::string matching = matches_now(bulk, tx);
+    Page page = read_page(tx, bulk, matching, progress.last_job_id, limit);
     const bool is_second_visit = page.matching.empty() && page.is_last && !progress.locked.empty();
     std::vector<JobId> wanted = page.matching;
     if (is_second_visit) {
@@ -278,7 +286,7 @@ Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
       wanted.assign(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
       progress.locked.erase(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
     }
-    const std::vector<JobId> mine = lock_jobs(tx, bulk.request.action, wanted);
+    const std::vector<JobId> mine = lock_jobs(tx, bulk.request.action, matching, wanted);
     if (!is_second_visit && mine.size() < wanted.size()) {
       for (const JobId job : wanted) {
         if (progress.locked.size() < kMostLocked && !std::ranges::binary_search(mine, job))

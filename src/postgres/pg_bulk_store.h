@@ -37,8 +37,11 @@ class PgBulkStore final : public BulkStore {
   struct Page;
   // Both take_over() calls. `bulk_id` nullopt: any bulk whose lease has ended.
   Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
-  // The next matching jobs after the id `after`, in order of id, `limit` at most.
-  Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, JobId after, int limit) const;
+  // The next jobs after the id `after` that match, in order of id, `limit` at most. `matches`: of matches_now().
+  Page read_page(pqxx::transaction_base& tx, const Bulk& bulk, const std::string& matches, JobId after,
+                 int limit) const;
+  // The SQL condition that a row j is a job that the bulk changes.
+  std::string matches_now(const Bulk& bulk, pqxx::transaction_base& tx) const;
   // The filter as an SQL condition on rows j: of the live table (`is_live`), otherwise of the dead jobs in history.
   std::string conditions(const BulkFilter& filter, pqxx::transaction_base& tx, bool is_live) const;
 

@@ -91,6 +91,45 @@ TEST_P(BulkContract, VisitsLockedJobsAfterAllOthers) {
   EXPECT_EQ(status(jobs[0]), JobStatus::cancelled);
 }
 
+TEST_P(BulkContract, LeavesLockedJobsThatNoLongerMatch) {
+  const auto jobs = create({later("a"), later("b"), later("c")});
+  BulkRequest request = all_of_type(BulkAction::cancel);
+  request.filter.to = find(jobs[2]).action_time + kShort;
+  const Bulk bulk = start(request);
+  EXPECT_EQ(bulk.matched, 3);
+  db->lock(jobs[0]);
+  EXPECT_EQ(must(db->bulks().run_batch(bulk, 10)).changed, 2);
+  db->unlock();
+  EXPECT_EQ(reschedule(jobs[0], in(24 * kLong)).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(run(bulk), 2);
+  EXPECT_EQ(status(jobs[0]), JobStatus::pending) << "its deadline is outside of the filter now";
+}
+
+TEST_P(BulkContract, RevivesNoLockedJobThatDiedAnew) {
+  const auto jobs = create({due("a"), due("b")});
+  for (const JobId job : jobs) kill(job);
+  const Bulk bulk = start(all_of_type(BulkAction::retry));
+  db->lock(jobs[0]);
+  EXPECT_EQ(must(db->bulks().run_batch(bulk, 10)).changed, 1);
+  db->unlock();
+  EXPECT_EQ(retry(jobs[0]).kind, ChangeReply::Kind::changed);
+  let_pass(kShort);
+  kill(jobs[0]);
+  EXPECT_EQ(run(bulk), 1);
+  EXPECT_EQ(status(jobs[0]), JobStatus::dead) << "it died after the bulk began";
+}
+
+TEST_P(BulkContract, RevivesNoneThatDiedAfterItsStart) {
+  const auto jobs = create({due("a"), due("b")});
+  kill(jobs[0]);
+  BulkRequest request = all_of_type(BulkAction::retry);
+  const Bulk bulk = must(db->bulks().start(request, 2, 1, kLong));
+  let_pass(kShort);
+  kill(jobs[1]);
+  EXPECT_EQ(run(bulk), 1);
+  EXPECT_EQ(status(jobs[1]), JobStatus::dead);
+}
+
 TEST_P(BulkContract, AnotherNodeContinuesWhereTheFirstEnded) {
   create({later("a"), later("b"), later("c")});
   const Bulk bulk = start(all_of_type(BulkAction::cancel), 1, kShort);

@@ -91,6 +91,13 @@ std::vector<Job> FakeBulkStore::matching(const BulkRequest& request) const {
   return jobs;
 }
 
+std::vector<Job> FakeBulkStore::changed_by(const Bulk& bulk) const {
+  auto jobs = matching(bulk.request);
+  const bool is_retry = bulk.request.action == BulkAction::retry;
+  std::erase_if(jobs, [&](const Job& job) { return (is_retry ? *job.finished_at : job.gmt_create) > bulk.started_at; });
+  return jobs;
+}
+
 Result<std::int64_t> FakeBulkStore::count(const BulkRequest& request) {
   if (fails) return failure();
   return static_cast<std::int64_t>(matching(request).size());
@@ -136,8 +143,8 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
   progress.batch.due_soon.clear();
   if (progress.batch.is_done) return progress.batch;
   int n = 0;
-  for (const Job& job : matching(bulk.request)) {
-    if (job.job_id <= progress.last || job.gmt_create > bulk.started_at) continue;
+  for (const Job& job : changed_by(bulk)) {
+    if (job.job_id <= progress.last) continue;
     if (n++ == limit) return progress.batch;
     progress.last = job.job_id;
     if (database_.is_locked(job.job_id)) {
@@ -149,8 +156,11 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
   // A second visit, once; in a batch of its own.
   progress.batch.is_done = progress.locked.empty();
   if (n > 0) return progress.batch;
-  for (const JobId job : std::exchange(progress.locked, {}))
-    if (!database_.is_locked(job) && change(bulk, job)) ++progress.batch.changed;
+  const auto jobs = changed_by(bulk);
+  for (const JobId job : std::exchange(progress.locked, {})) {
+    const bool still_matches = std::ranges::binary_search(jobs, job, {}, &Job::job_id);
+    if (still_matches && !database_.is_locked(job) && change(bulk, job)) ++progress.batch.changed;
+  }
   progress.batch.is_done = true;
   return progress.batch;
 }

@@ -52,6 +52,7 @@ class FakeBulkStore final : public BulkStore {
   }
   Error failure() const { return {*fails, "as the test wants", ""}; }
   std::vector<Job> matching(const BulkRequest& request) const;  // by id, ascending
+  std::vector<Job> changed_by(const Bulk& bulk) const;          // those that were there when it began
   bool change(const Bulk& bulk, JobId job);
 
   FakeDatabase& database_;
