@@ -163,8 +163,8 @@ class Backend {
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   virtual bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
-  // Runs `work` on the node's thread for bulk operations, between two batches; it may block for database calls. False:
-  // its queue is full (answer 429).
+  // Runs `work` on the node's thread for bulk operations; it may block for database calls. The operation that the node
+  // runs has a turn after each request. False: its queue is full (answer 429).
   virtual bool post_bulk(std::function<void(BulkAccess&)> work) = 0;
   // Puts a successful write into the audit log (service/audit_log.h); a call without a token is not recorded. Entries
   // are stored about a second later, sums of counted calls once a minute. Entries that cannot be stored wait; when too

@@ -1,5 +1,5 @@
 // BulkRunner: the stage that runs bulk operations ("bulks": one action on every job that matches a filter) on this
-// node. Owned by BulkService (service/bulk_service.h). It runs one bulk at a time, one database after the other, in
+// node. Owned by BulkStage (service/bulk_stage.h). It runs one bulk at a time, one database after the other, in
 // batches, and not faster than the rate that the caller gave. It changes no more jobs than matched when the bulk began.
 // After an Error it repeats the call a second later; Error invalid (a database refuses the values) makes the bulk fail.
 //
