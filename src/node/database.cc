@@ -10,6 +10,9 @@ namespace {
 constexpr std::size_t kQueue = 20'000;  // requests waiting for a database thread; over it callers get 429
 constexpr std::size_t kBatch = 500;     // requests that share a transaction
 constexpr std::size_t kReadBatch = 100;
+// Jobs that a batch of reads may answer: a hundred lists of the default length (100 and one that tells whether there
+// are more), but ten of the longest. Of each list a statement returns some 1 MiB at most (kMostBytesOfList).
+constexpr std::size_t kReadRows = 10'100;
 // Reads that may be slow: few at a time, and none is worth waiting for long.
 constexpr int kReaders = 2;
 constexpr std::size_t kReadQueue = 64;
@@ -125,7 +128,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
       reads_(named(config_.session, "api"), config_.shards, clock, kQueue, kReadBatch,
              [](PgClientStore& client_store, std::vector<ReadItem> items) {
                answer_reads(client_store, std::move(items));
-             }),
+             },
+             {most_rows, kReadRows}),
       hints_(named(config_.session, "api"), [this](const Error& error) { events_.failed("hints", error); }) {
   if (config_.is_only_database) return;
   outbox_waiter_.emplace(outbox_lookup(config_.session), clock,

@@ -97,7 +97,7 @@ struct KeyQuery {
 // Jobs by descending id.
 struct KeyList {
   std::vector<Job> jobs;
-  std::optional<JobId> unread_below;  // query with a type: the list is short, and jobs below this id were not read
+  std::optional<JobId> unread_below;  // the list is short, and jobs below this id were not read
 };
 
 // What a consumer's report needs to know of the job.
@@ -167,8 +167,9 @@ class ClientStore {
   virtual Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) = 0;
 
   // Returns jobs by business key, one list per query, in order. A query with a type reads at most kMostReadOfKey jobs
-  // of the key.
+  // of the key. A list ends with the job with which its attributes reach kMostBytesOfList.
   static constexpr int kMostReadOfKey = 1'000;
+  static constexpr int kMostBytesOfList = 1 << 20;
   virtual Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) = 0;
 
   // Makes dead jobs of types that are not removed pending, due now, with attempts 0 and their errors. One reply per id,

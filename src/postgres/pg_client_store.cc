@@ -272,12 +272,14 @@ Result<std::vector<KeyList>> PgClientStore::list_keys(std::span<const KeyQuery> 
       most_read.add(query.type ? kMostReadOfKey : query.limit);
     }
     std::vector<KeyList> lists(queries.size());
-    for (const auto& row : exec(tx, session_.prepared("list_keys"), shards.literal(), biz_ids.literal(),
-                                types.literal(), below.literal(), most.literal(), most_read.literal())) {
+    for (const auto& row :
+         exec(tx, session_.prepared("list_keys"), shards.literal(), biz_ids.literal(), types.literal(), below.literal(),
+              most.literal(), most_read.literal(), kMostBytesOfList)) {
       const auto i = row["ord"].as<std::size_t>() - 1;
       Job job = job_from_row(row);
       const auto& type = queries[i].type;
-      if (type && row["n"].as<int>() == kMostReadOfKey) lists[i].unread_below = job.job_id;
+      if (row["is_full"].as<bool>() || (type && row["n"].as<int>() == kMostReadOfKey))
+        lists[i].unread_below = job.job_id;
       if (!type || job.type_id == *type) lists[i].jobs.push_back(std::move(job));
     }
     // The rows come in the order of the join.

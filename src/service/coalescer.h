@@ -34,11 +34,17 @@ class Coalescer {
   // answers it (LockedRowRetries). Called on the writer's thread, with the writer's session. Must not throw.
   using Flush = std::function<void(PgClientStore&, std::vector<Item>)>;
 
+  // How much an item adds to a batch. A batch has one item, or weighs `most` at most.
+  struct Weight {
+    std::function<std::size_t(const Item&)> of;  // empty: items have no weight
+    std::size_t most = 0;
+  };
+
   // Starts the threads. `shards`: of the whole installation. `capacity`: how many items may wait. `batch`: the most
   // items per flush.
   Coalescer(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity, std::size_t batch,
-            Flush flush)
-      : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)) {
+            Flush flush, Weight weight = {})
+      : clock_(clock), capacity_(capacity), batch_(batch), flush_(std::move(flush)), weight_(std::move(weight)) {
     for (int i = 0; i < kWriters; ++i)
       threads_.emplace_back([=, this] { run_or_abort("coalescer", [&] { run(session, shards); }); });
   }
@@ -100,11 +106,7 @@ class Coalescer {
       if (items_.empty()) return;
       if (!is_stopping_) gather();
       if (items_.empty()) continue;
-      std::vector<Item> batch;
-      while (!items_.empty() && batch.size() < batch_) {
-        batch.push_back(std::move(items_.front()));
-        items_.pop_front();
-      }
+      std::vector<Item> batch = take_batch();
       last_size_ = batch.size();
       started_ = clock_.now();
       ++writing_;
@@ -117,6 +119,19 @@ class Coalescer {
       --writing_;
       last_took_ = took;
     }
+  }
+
+  // REQUIRES: an item waits.
+  std::vector<Item> take_batch() TOCSIN_REQUIRES(mutex_) {
+    std::vector<Item> batch;
+    std::size_t weight = 0;
+    while (!items_.empty() && batch.size() < batch_) {
+      if (weight_.of) weight += weight_.of(items_.front());
+      if (weight > weight_.most && !batch.empty()) break;
+      batch.push_back(std::move(items_.front()));
+      items_.pop_front();
+    }
+    return batch;
   }
 
   void wait_for_work() TOCSIN_REQUIRES(mutex_) {
@@ -144,6 +159,7 @@ class Coalescer {
   const std::size_t capacity_;
   const std::size_t batch_;
   const Flush flush_;
+  const Weight weight_;
   Mutex mutex_;
   CondVar ready_, gathered_;
   std::deque<Item> items_ TOCSIN_GUARDED_BY(mutex_);

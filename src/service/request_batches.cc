@@ -213,6 +213,11 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
   return locked;
 }
 
+std::size_t most_rows(const ReadItem& item) {
+  const auto* list = std::get_if<ListAsked>(&item);
+  return list ? static_cast<std::size_t>(list->request.limit) : 1;
+}
+
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items) {
   std::vector<JobId> ids;
   std::vector<KeyQuery> queries;

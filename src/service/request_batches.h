@@ -68,6 +68,8 @@ std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string
 // Answers all items. If the statement for jobs fails, every GetAsked gets its Error; if the statement for keys fails,
 // every ListAsked does.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
+// How many jobs the answer to the item has at most.
+std::size_t most_rows(const ReadItem& item);
 
 // Answers the item with the error. If some leases of a call have been answered already, the others are answered one by
 // one: as `in_doubt` for Error in_doubt, otherwise as `busy`.

@@ -249,5 +249,28 @@ TEST_P(StoreContract, ListKeysOfATypeReadsABoundedPartOfTheKeyAndSaysWhereItEnds
   EXPECT_FALSE(lists[3].unread_below);
 }
 
+TEST_P(StoreContract, ListKeysEndsALongPageOfLargeAttributesEarly) {
+  NewJob large = later("large"), foreign = later("large");
+  large.attribute_json = R"({"text":")" + std::string(60'000, 'x') + R"("})";
+  foreign.type_id = other_type_id;
+  std::vector<NewJob> all(30, large);
+  all.insert(all.begin() + 14, foreign);  // counts for nothing in a list of the other type
+  const JobIds jobs = create(all);
+  const JobIds few = create({later("few"), later("few")});
+  const auto lists = must(db->client_store().list_keys(std::vector<KeyQuery>{
+      {"large", {}, {}, 100}, {"large", type_id, {}, 100}, {"few", {}, {}, 100}, {"large", {}, {}, 5}}));
+  const std::vector<std::size_t> expected = {19, 18, 2, 5};
+  for (std::size_t i = 0; i < lists.size(); ++i) EXPECT_EQ(lists[i].jobs.size(), expected[i]) << i;
+  EXPECT_EQ(lists[0].unread_below, lists[0].jobs.back().job_id);
+  EXPECT_EQ(lists[1].unread_below, lists[1].jobs.back().job_id);
+  EXPECT_FALSE(lists[2].unread_below);
+  EXPECT_FALSE(lists[3].unread_below) << "the limit ended it";
+  const auto rest =
+      must(db->client_store().list_keys(std::vector<KeyQuery>{{"large", {}, lists[0].unread_below, 100}}));
+  ASSERT_EQ(rest[0].jobs.size(), 12u);
+  EXPECT_EQ(rest[0].jobs.front().job_id, jobs[11]);
+  EXPECT_FALSE(rest[0].unread_below);
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -18,7 +18,7 @@ std::vector<PlannedStatement> statements_about_keys() {
       {"find", sql::statement("find"), id},
       {"find_live", sql::statement("find_live"), id},
       {"list of all types", sql::statement("list_keys"),
-       "'{" + shard_text("past") + "}', '{past}', '{NULL}', '{" + most + "}', '{9}', '{9}'"},
+       "'{" + shard_text("past") + "}', '{past}', '{NULL}', '{" + most + "}', '{9}', '{9}', 1000000"},
       {"ids_of_key", sql::statement("ids_of_key"), "'past', " + shard_text("past") + ", 2, 10000, 1000"},
       {"ids_of_key, unknown", sql::statement("ids_of_key"),
        "'unknown', " + shard_text("unknown") + ", NULL, 10000, 1000"},
@@ -26,7 +26,7 @@ std::vector<PlannedStatement> statements_about_keys() {
   for (const std::string key : {"past", "crowd", "few-7", "unknown"}) {
     const std::string shard = "'{" + shard_text(key) + "}'", of_key = shard + ", '{" + key + "}', '{2}'";
     const std::vector<PlannedStatement> of_type = {
-        {"list_keys", sql::statement("list_keys"), of_key + ", '{" + most + "}', '{101}', '{1000}'"},
+        {"list_keys", sql::statement("list_keys"), of_key + ", '{" + most + "}', '{101}', '{1000}', 1000000"},
         {"state_of_keys", sql::statement("state_of_keys"), of_key + ", 100, 1000"},
         {"cancel_keys", sql::statement("cancel_keys"), of_key + ", 100"},
         {"cancel_keys_together", sql::statement("cancel_keys_together"), of_key + ", 100, 1000"},

@@ -112,7 +112,7 @@ std::vector<PlannedStatement> hot_statements() {
       {"find_live", sql::statement("find_live"), shards + ", " + jobs, {"_id"}},
       {"list_keys",
        sql::statement("list_keys"),
-       "'{3,5}', '{a,b}', '{NULL,1}', '{9223372036854775807,4096}', '{101,11}', '{101,1000}'",
+       "'{3,5}', '{a,b}', '{NULL,1}', '{9223372036854775807,4096}', '{101,11}', '{101,1000}', 1000000",
        {"_biz"}},
   };
 }

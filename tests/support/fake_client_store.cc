@@ -241,6 +241,21 @@ std::vector<std::optional<Job>> FakeDatabase::find(const std::vector<JobId>& job
   return found;
 }
 
+namespace {
+
+void cut_to_bytes(KeyList& list) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < list.jobs.size(); ++i) {
+    bytes += list.jobs[i].attribute_json.size();
+    if (bytes < ClientStore::kMostBytesOfList) continue;
+    list.jobs.resize(i + 1);
+    list.unread_below = list.jobs.back().job_id;
+    return;
+  }
+}
+
+}  // namespace
+
 std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& queries) const {
   std::vector<KeyList> lists;
   for (const KeyQuery& query : queries) {
@@ -250,12 +265,15 @@ std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& querie
     filter.limit = query.type ? ClientStore::kMostReadOfKey : query.limit;
     KeyList& found = lists.emplace_back();
     found.jobs = list(filter);
-    if (!query.type) continue;
-    if (std::ssize(found.jobs) == ClientStore::kMostReadOfKey) found.unread_below = found.jobs.back().job_id;
-    std::erase_if(found.jobs, [&](const Job& job) { return job.type_id != *query.type; });
-    if (std::ssize(found.jobs) < query.limit) continue;
-    found.jobs.resize(static_cast<std::size_t>(query.limit));
-    found.unread_below.reset();
+    if (query.type) {
+      if (std::ssize(found.jobs) == ClientStore::kMostReadOfKey) found.unread_below = found.jobs.back().job_id;
+      std::erase_if(found.jobs, [&](const Job& job) { return job.type_id != *query.type; });
+    }
+    if (query.type && std::ssize(found.jobs) >= query.limit) {
+      found.jobs.resize(static_cast<std::size_t>(query.limit));
+      found.unread_below.reset();
+    }
+    cut_to_bytes(found);
   }
   return lists;
 }

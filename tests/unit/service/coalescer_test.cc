@@ -48,6 +48,30 @@ TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
   EXPECT_TRUE(std::ranges::is_sorted(all_of(batches))) << "in the order they came";
 }
 
+TEST(Coalescer, ABatchEndsBeforeItWeighsTooMuch) {
+  std::latch first_flush_begun(1), rest_pushed(1), all_flushed(9);
+  Batches batches;
+  const ManualClock still;
+  Coalescer<int> coalescer({}, 1, still, 100, 4,
+                           [&](PgClientStore&, std::vector<int> batch) {
+                             const auto n = static_cast<std::ptrdiff_t>(batch.size());
+                             batches.push_back(std::move(batch));
+                             if (batches.size() == 1) {
+                               first_flush_begun.count_down();
+                               rest_pushed.wait();
+                             }
+                             all_flushed.count_down(n);
+                           },
+                           {[](int weight) { return static_cast<std::size_t>(weight); }, 10});
+  ASSERT_TRUE(coalescer.push(1));
+  first_flush_begun.wait();
+  for (const int weight : {4, 6, 1, 11, 1, 1, 1, 1}) ASSERT_TRUE(coalescer.push(weight));
+  rest_pushed.count_down();
+  all_flushed.wait();
+  const Batches expected = {{1}, {4, 6}, {1}, {11}, {1, 1, 1, 1}};
+  EXPECT_EQ(batches, expected) << "one that weighs more than a batch may is alone";
+}
+
 TEST(Coalescer, ASecondWriterHelpsWhenManyWait) {
   std::latch first_flush_begun(1), second_flush_begun(1);
   std::atomic<int> flushes = 0;

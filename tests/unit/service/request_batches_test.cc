@@ -235,6 +235,11 @@ TEST_F(RequestBatches, EachReadGetsItsOwnAnswer) {
   EXPECT_TRUE(empty->jobs.empty());
 }
 
+TEST(ReadItems, AreAsLargeAsTheirAnswersMayBe) {
+  EXPECT_EQ(most_rows(GetAsked{make_job_id(1, 1), {}}), 1u);
+  EXPECT_EQ(most_rows(ListAsked{{"b", {}, {}, 101}, {}}), 101u);
+}
+
 // A client store on which the keys that begin with "held" are another transaction's.
 class HeldKeys final : public ClientStore {
  public:
