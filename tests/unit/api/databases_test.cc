@@ -2,42 +2,10 @@
 #include <map>
 #include <set>
 
-#include "support/api_fixture.h"
+#include "unit/api/databases_api.h"
 
 namespace tocsin {
 namespace {
-
-class DatabasesApi : public ApiTest {
- protected:
-  DatabasesApi() : ApiTest(3) {}
-
-  // A business key whose jobs live there.
-  std::string key_at(DatabaseId database_id, int n = 0) {
-    for (int i = 0;; ++i) {
-      const std::string key = "k-" + std::to_string(i);
-      if (backend.database_of(shard_of(key, kDefaultShards)) == database_id && n-- == 0) return key;
-    }
-  }
-  std::string batch_of(const std::vector<std::string>& keys, const std::string& more = "") {
-    std::string jobs;
-    for (const std::string& key : keys)
-      jobs += std::string(jobs.empty() ? "" : ",") + R"({"biz_type":"order.unpaid","delay_ms":60000,"biz_id":")" + key +
-              '"' + more + "}";
-    return R"({"jobs":[)" + jobs + "]}";
-  }
-  std::size_t live_at(DatabaseId database_id) { return backend.database_at(database_id).live().size(); }
-  // The end of a move: the rows live there, every node has the new map, and the old database is cleared.
-  void move(Shard shard, DatabaseId from, DatabaseId to) {
-    for (const auto& [id, row] : std::map(backend.database_at(from).live())) {
-      if (shard_of(id) != shard) continue;
-      backend.database_at(to).put_copy(*backend.database_at(from).copy_of(id));
-      backend.database_at(from).drop_copy(id);
-    }
-    backend.moved[shard] = to;
-  }
-  static std::string cancel_of(const std::string& id) { return R"({"job_ids":[")" + id + "\"]}"; }
-  void kill(DatabaseId database_id) { backend.fails_at[database_id] = ErrorCode::unavailable; }
-};
 
 TEST_F(DatabasesApi, AJobIsCreatedReadAndCancelledWhereItsShardLives) {
   for (DatabaseId database_id = 0; database_id < 3; ++database_id) {
@@ -220,67 +188,6 @@ TEST_F(DatabasesApi, CancelManyReportsItemsWithoutAnAnswer) {
   EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":")" + key_at(0) + "\"}").body.at("finished"), Json::array({ids[0]}));
 }
 
-TEST_F(DatabasesApi, AJobThatMovesWhileARequestWaitsIsNotUnknown) {
-  const struct {
-    const char *method, *verb, *body;
-    int status;
-  } requests[] = {{"GET", "", "", 200},
-                  {"POST", "/cancel", "", 200},
-                  {"POST", "/run", "", 200},
-                  {"POST", "/reschedule", R"({"delay_ms":9})", 200},
-                  {"POST", "/retry", "", 409}};
-  for (const auto& [method, verb, body, status] : requests) {
-    const std::string id = make_job(key_at(1)), path = "/v1/jobs/" + id + verb;
-    backend.before_work = [&] { move(shard_of(std::stoll(id)), 1, 2); };
-    const Answer answer = call(method, path, body);
-    backend.before_work = nullptr;
-    EXPECT_EQ(answer.status, 503) << path << answer.text;
-    EXPECT_EQ(answer.retry_after, "1");
-    EXPECT_EQ(call(method, path, body).status, status) << path;
-  }
-  const std::string id = make_job(key_at(1));
-  backend.before_work = [&] { move(shard_of(std::stoll(id)), 1, 2); };
-  EXPECT_EQ(get("/v1/jobs/" + id + "/explain").status, 200) << "it looks again";
-}
-
-TEST_F(DatabasesApi, IdsThatMoveWhileTheirCancelWaitsAreLocked) {
-  for (const bool is_locked_first : {false, true}) {
-    const std::string id = make_job(key_at(1));
-    const Shard shard = shard_of(std::stoll(id));
-    if (is_locked_first) backend.database_at(1).frozen.insert(shard);
-    backend.before_work = [&] {
-      if (!is_locked_first || backend.posted_waiting > 0) move(shard, 1, 2);
-    };
-    const Answer answer = post("/v1/jobs/cancel", cancel_of(id));
-    backend.before_work = nullptr;
-    EXPECT_EQ(answer.body.at("not_found"), Json::array());
-    EXPECT_EQ(answer.body.at("locked"), Json::array({id}));
-    EXPECT_EQ(post("/v1/jobs/cancel", cancel_of(id)).body.at("cancelled"), Json::array({id}));
-  }
-}
-
-class MovingKeys : public DatabasesApi, public testing::WithParamInterface<const char*> {};
-
-// At once; behind the count of its jobs; behind the pass that found all of them frozen.
-INSTANTIATE_TEST_SUITE_P(When, MovingKeys, testing::Values("asked", "posted", "waiting"));
-
-TEST_P(MovingKeys, AreNotAnsweredAsKeysWithoutAJob) {
-  const std::string when = GetParam(), key = key_at(1), body = R"({"biz_id":")" + key + "\"}";
-  std::vector<std::string> keys(ClientStore::kMostOfOneKeyTogether + 1, key);
-  ASSERT_EQ(post("/v1/jobs/batch", batch_of(keys)).status, 201);
-  const Shard shard = shard_of(key, kDefaultShards);
-  if (when == "waiting") backend.database_at(1).frozen.insert(shard);
-  backend.posted = 0;
-  backend.before_work = [&] {
-    if (when == "asked" || (when == "posted" && backend.posted > 0) || backend.posted_waiting > 0) move(shard, 1, 2);
-  };
-  const Answer answer = post("/v1/jobs/cancel", body);
-  backend.before_work = nullptr;
-  EXPECT_EQ(answer.status, 503) << answer.text;
-  EXPECT_EQ(answer.retry_after, "1");
-  EXPECT_EQ(post("/v1/jobs/cancel", body).body.at("cancelled").size(), keys.size());
-}
-
 // A job of SQL that is relayed while the request waits for it.
 TEST_F(DatabasesApi, JobsThatComeOutOfAnOutboxAreFound) {
   const std::string key = key_at(1);
@@ -345,13 +252,6 @@ TEST_F(DatabasesApi, JobsThatMayWaitInADownDatabaseAreNotUnknown) {
   EXPECT_EQ(by_key.body.at("missing"), Json::parse(R"(["db2"])"));
 }
 
-TEST_F(DatabasesApi, JobsThatMoveWhileTheOutboxesAreLookedAtAreLocked) {
-  const std::string key = key_at(1), id = make_job(key);
-  const std::string entry = std::to_string(std::stoll(id) + kMaxShards);
-  backend.relay = [&] { move(shard_of(std::stoll(id)), 1, 2); };
-  EXPECT_EQ(post("/v1/jobs/cancel", cancel_of(entry)).body.at("locked"), Json::array({entry}));
-}
-
 TEST_F(DatabasesApi, JobsThatStayInAnOutboxAreNotUnknown) {
   const std::string key = key_at(1), id = make_job(key);
   const std::string entry = std::to_string(std::stoll(id) + kMaxShards);
@@ -366,22 +266,6 @@ TEST_F(DatabasesApi, JobsThatStayInAnOutboxAreNotUnknown) {
   EXPECT_EQ(cancelled.body.at("cancelled"), Json::array({id}));
   EXPECT_EQ(cancelled.body.at("locked"), Json::array({entry}));
   EXPECT_EQ(cancelled.body.at("not_found"), Json::array());
-}
-
-TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledHasMoreLeft) {
-  const std::string key = key_at(1), held = make_job(key);
-  const std::vector<std::string> keys(ClientStore::kMostOfOneKeyTogether, key);
-  ASSERT_EQ(post("/v1/jobs/batch", batch_of(keys)).status, 201);
-  backend.database_at(1).lock(std::stoll(held));
-  backend.before_work = [&] {
-    if (backend.posted_waiting > 0) move(shard_of(key, kDefaultShards), 1, 2);
-  };
-  const Answer answer = post("/v1/jobs/cancel", R"({"biz_id":")" + key + "\"}");
-  backend.before_work = nullptr;
-  ASSERT_EQ(answer.status, 200) << answer.text;
-  EXPECT_EQ(answer.body.at("cancelled").size(), keys.size());
-  EXPECT_EQ(answer.body.at("locked"), Json::array({held}));
-  EXPECT_EQ(answer.body.value("more", false), true);
 }
 
 TEST_F(DatabasesApi, AcksGoToTheDatabaseOfTheirJob) {
