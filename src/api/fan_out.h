@@ -120,11 +120,18 @@ void fan_out(const ApiContext& context, const CallPtr& call, const std::vector<D
   gather<T>(context, call, database_ids, post, std::move(done), total_databases);
 }
 
-// If no database answered, refuses the call with the error of the first and returns true. REQUIRES: `answers` not
-// empty.
+template <class T>
+bool is_in_doubt(const DatabaseAnswer<T>& answer) {
+  return !answer.result && answer.result.error().code == ErrorCode::in_doubt;
+}
+
+// If no database did anything, refuses the call with the error of the first and returns true. One of several that is in
+// doubt may have done its part: the error of another would say that nothing happened, so the caller's answer has to
+// tell them apart. REQUIRES: `answers` not empty.
 template <class T>
 bool refused_by_all(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseAnswer<T>>& answers) {
   if (std::ranges::any_of(answers, [](const DatabaseAnswer<T>& answer) { return answer.result.ok(); })) return false;
+  if (answers.size() > 1 && std::ranges::any_of(answers, is_in_doubt<T>)) return false;
   call->refuse(context.problem_of(answers.front().result.error(), answers.front().database_id));
   return true;
 }
@@ -143,8 +150,8 @@ inline void write_names(JsonWriter& out, const char* key, const Backend& backend
 template <class T>
 void write_missing(JsonWriter& out, const Backend& backend, const std::vector<DatabaseAnswer<T>>& answers) {
   std::vector<DatabaseId> in_doubt, missing;
-  for (const auto& [database_id, result] : answers)
-    if (!result) (result.error().code == ErrorCode::in_doubt ? in_doubt : missing).push_back(database_id);
+  for (const DatabaseAnswer<T>& answer : answers)
+    if (!answer.result) (is_in_doubt(answer) ? in_doubt : missing).push_back(answer.database_id);
   write_names(out, "missing", backend, missing);
   write_names(out, "in_doubt", backend, in_doubt);
 }

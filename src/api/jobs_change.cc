@@ -1,4 +1,5 @@
 // Cancel, reschedule, run and retry: changes to one job that exists; and the dead jobs of a type.
+#include <algorithm>
 #include <memory>
 
 #include "api/fan_out.h"
@@ -133,7 +134,8 @@ void answer_retries(const ApiContext& context, const CallPtr& call, const RetryR
   write_missing(out, context.backend, round.answers);
   out.end_object();
   call->audit.changed = round.retried;
-  call->audit.is_left_out = round.retried == 0;
+  // What is in doubt may have changed jobs.
+  call->audit.is_left_out = round.retried == 0 && std::ranges::none_of(round.answers, is_in_doubt<int>);
   call->reply(200, std::move(text));
 }
 

@@ -188,6 +188,24 @@ TEST_F(DatabasesApi, CancelManyReportsItemsWithoutAnAnswer) {
   EXPECT_EQ(post("/v1/jobs/cancel", R"({"biz_id":")" + key_at(0) + "\"}").body.at("finished"), Json::array({ids[0]}));
 }
 
+TEST_F(DatabasesApi, WhatMayHaveHappenedIsInDoubtIfTheOtherDatabasesAreDown) {
+  const std::string down = make_job(key_at(0)), lost = make_job(key_at(2));
+  kill(0);
+  backend.fails_at[2] = ErrorCode::in_doubt;
+  const auto lease = [](const std::string& id) {
+    return R"({"lease_token":"0000000000000001","job_id":")" + id + "\"}";
+  };
+  const Answer ack = post("/v1/leases/ack", R"({"items":[)" + lease(down) + "," + lease(lost) + "]}");
+  ASSERT_EQ(ack.status, 200) << ack.text;
+  EXPECT_EQ(ack.body.at("items")[0].at("result"), "unavailable");
+  EXPECT_EQ(ack.body.at("items")[1].at("result"), "in_doubt");
+  const Answer cancel = post("/v1/jobs/cancel", R"({"job_ids":[")" + down + R"(",")" + lost + "\"]}");
+  ASSERT_EQ(cancel.status, 200) << cancel.text;
+  EXPECT_EQ(cancel.body.at("cancelled"), Json::array());
+  EXPECT_EQ(cancel.body.at("unavailable"), Json::array({down}));
+  EXPECT_EQ(cancel.body.at("in_doubt"), Json::array({lost}));
+}
+
 // A job of SQL that is relayed while the request waits for it.
 TEST_F(DatabasesApi, JobsThatComeOutOfAnOutboxAreFound) {
   const std::string key = key_at(1);
@@ -341,6 +359,19 @@ TEST_F(BulkRetries, AreInDoubtAndEndWhenAReplyIsLost) {
   EXPECT_EQ(answer.body.at("in_doubt"), Json::parse(R"(["db1"])"));
   EXPECT_FALSE(answer.body.contains("missing")) << "it is not known to have done nothing";
   EXPECT_EQ(answer.body.at("retried"), 0) << "nobody knows what is left of the limit";
+}
+
+TEST_F(BulkRetries, AreInDoubtIfTheOtherDatabasesAreDown) {
+  for (DatabaseId database_id = 0; database_id < 3; ++database_id) make_dead_jobs(database_id, 1);
+  backend.recorded.clear();
+  kill(0);
+  backend.fails_at[1] = ErrorCode::in_doubt;
+  const Answer answer = post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("retried"), 0);
+  EXPECT_EQ(answer.body.at("missing"), Json::parse(R"(["tocsin"])")) << answer.text;
+  EXPECT_EQ(answer.body.at("in_doubt"), Json::parse(R"(["db1"])"));
+  EXPECT_EQ(backend.recorded.size(), 1U) << "it may have retried jobs";
 }
 
 TEST_F(BulkRetries, ReportTheirProgressWhenALaterQueueIsFull) {
