@@ -124,7 +124,10 @@ Problem ApiContext::no_such_job() { return {404, "There is no such job."}; }
 
 Problem ApiContext::missing_job(JobId id, DatabaseId asked) const {
   const DatabaseId now = database_of(id);
-  if (now == asked) return no_such_job();
+  return now == asked ? no_such_job() : moved(now);
+}
+
+Problem ApiContext::moved(DatabaseId now) const {
   return problem_of({ErrorCode::moved, "it has left the database that was asked", ""}, now);
 }
 

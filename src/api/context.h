@@ -78,6 +78,7 @@ class ApiContext {
   // The answer if the database `asked` does not have the job: 404. If the job's shard has moved to another database
   // since the request was sent: 503, because the job may be there.
   Problem missing_job(JobId id, DatabaseId asked) const;
+  Problem moved(DatabaseId now) const;  // 503: the shard has moved there since the request was sent
 
   Backend& backend;
   const std::size_t max_attribute_bytes;

@@ -246,8 +246,7 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
 // ---- by key: all jobs of a key live in one shard
 
 void refuse_moved(const ApiContext& context, const CallPtr& call, const std::string& biz_id) {
-  const Error moved{ErrorCode::moved, "it has left the database that was asked", ""};
-  call->refuse(context.problem_of(moved, context.database_of(biz_id)));
+  call->refuse(context.moved(context.database_of(biz_id)));
 }
 
 void answer_large_key(const ApiContext& context, const CallPtr& call, const KeyCancel& key,

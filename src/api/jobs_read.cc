@@ -117,14 +117,28 @@ Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position positio
   return page;
 }
 
+// The jobs of a key are in one database, but in another after a move: its lists continue below the same id there.
+Position position_of_key(const Position& position, DatabaseId database_id) {
+  return position.empty() ? Position{} : Position{{database_id, position.begin()->second}};
+}
+
+// A list of a key from a database that its shard has left may be empty or old: refuses the call and returns true.
+bool refused_as_moved(const ApiContext& context, const CallPtr& call, const std::string& biz_id, DatabaseId asked) {
+  const DatabaseId now = context.database_of(biz_id);
+  if (now == asked) return false;
+  call->refuse(context.moved(now));
+  return true;
+}
+
 // `unasked`: as of after_outboxes().
-void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const Position& position,
+void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, Position position,
               const Backend::Unasked& unasked) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   filter.limit = std::min(filter.limit + 1, kMostPerPage);
   filter.is_local_only = !filter.biz_id && context.backend.database_ids().size() > 1;
   const auto database_ids =
       filter.biz_id ? std::vector{context.database_of(*filter.biz_id)} : context.backend.database_ids();
+  if (filter.biz_id) position = position_of_key(position, database_ids.front());
   fan_out<Found>(
       context, call, database_ids,
       [filter, position](DatabaseId database_id, Stores& stores) {
@@ -134,6 +148,7 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
       },
       [&context, call, limit, filter, position, unasked](const std::vector<DatabaseAnswer<Found>>& answers) {
         if (refused_by_all(context, call, answers)) return;
+        if (filter.biz_id && refused_as_moved(context, call, *filter.biz_id, answers.front().database_id)) return;
         std::string missing;
         JsonWriter names(missing);
         write_missing(names, context.backend, answers);
@@ -151,14 +166,17 @@ void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, const 
 // statements with requests for other keys.
 bool is_of_key_alone(const JobFilter& filter) { return filter.biz_id && !filter.status && !filter.from && !filter.to; }
 
-void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& position,
+void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter, const Position& begin,
               const Backend::Unasked& unasked) {
   const auto limit = static_cast<std::size_t>(filter.limit);
   const DatabaseId database_id = context.database_of(*filter.biz_id);
+  const Position position = position_of_key(begin, database_id);
   const int asked = std::min(filter.limit + 1, kMostPerPage);
-  const auto answer = [&context, call, limit, database_id, position, asked, unasked](Result<KeyList> list) {
+  const auto answer = [&context, call, biz_id = *filter.biz_id, limit, database_id, position, asked,
+                       unasked](Result<KeyList> list) {
     guarded(call, [&] {
       if (!list) return call->refuse(context.problem_of(list.error(), database_id));
+      if (refused_as_moved(context, call, biz_id, database_id)) return;
       std::vector<DatabaseAnswer<Found>> one(1);
       one.front() = {database_id, std::move(list->jobs)};
       const auto page = std::make_shared<Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
@@ -205,7 +223,8 @@ void get(ApiContext& context, const CallPtr& call) {
   const bool is_taken = context.backend.get(id, [&context, call, id, database_id](Result<std::optional<Job>> found) {
     guarded(call, [&] {
       if (!found) return call->refuse(context.problem_of(found.error(), database_id));
-      if (!*found) return call->refuse(context.missing_job(id, database_id));
+      if (const DatabaseId now = context.database_of(id); now != database_id) return call->refuse(context.moved(now));
+      if (!*found) return call->refuse(ApiContext::no_such_job());
       const auto job = std::make_shared<const Job>(std::move(**found));
       context.with_catalog(call, {job.get(), 1},
                            [call, job](const TypeCatalog& catalog) { call->reply(200, job_text(*job, catalog)); });

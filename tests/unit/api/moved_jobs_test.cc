@@ -1,6 +1,7 @@
-// Jobs whose shard moves to another database while a request for them waits.
+// Jobs whose shard moves to another database while a request for them waits, or between two pages.
 #include <map>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "unit/api/databases_api.h"
 
@@ -89,6 +90,56 @@ TEST_F(DatabasesApi, AKeyThatMovesHalfCancelledHasMoreLeft) {
   EXPECT_EQ(answer.body.at("cancelled").size(), keys.size());
   EXPECT_EQ(answer.body.at("locked"), Json::array({held}));
   EXPECT_EQ(answer.body.value("more", false), true);
+}
+
+const char* const kKeyLists[] = {"", "&status=pending"};  // each is read by a statement of its own
+
+TEST_F(DatabasesApi, AListOfAKeyThatMovesWhileItWaitsIsNotEmpty) {
+  for (const std::string more : kKeyLists) {
+    const std::string key = key_at(1), list = "/v1/jobs?biz_id=" + key + more;
+    const std::string id = make_job(key);
+    backend.before_work = [&] { move(shard_of(key, kDefaultShards), 1, 2); };
+    const Answer answer = get(list);
+    backend.before_work = nullptr;
+    EXPECT_EQ(answer.status, 503) << answer.text;
+    EXPECT_EQ(answer.retry_after, "1");
+    const Answer again = get(list);
+    ASSERT_EQ(again.body.at("items").size(), 1U) << again.text;
+    EXPECT_EQ(again.body.at("items")[0].at("job_id"), id);
+  }
+}
+
+// The rows stay in the old database until every node has the new map.
+TEST_F(DatabasesApi, RowsThatTheirShardHasLeftAreNotShown) {
+  const std::string key = key_at(1), id = make_job(key);
+  for (const std::string& target :
+       {"/v1/jobs/" + id, "/v1/jobs?biz_id=" + key, "/v1/jobs?status=pending&biz_id=" + key}) {
+    backend.before_work = [&] { backend.moved[shard_of(key, kDefaultShards)] = 2; };
+    const Answer answer = get(target);
+    backend.before_work = nullptr;
+    backend.moved.clear();
+    EXPECT_EQ(answer.status, 503) << answer.text;
+    EXPECT_EQ(answer.retry_after, "1");
+  }
+}
+
+TEST_F(DatabasesApi, AListOfAKeyThatMovesBetweenPagesGoesOnWhereItWas) {
+  for (const std::string more : kKeyLists) {
+    const std::string key = key_at(1);
+    std::vector<std::string> wanted, seen;
+    for (int i = 0; i < 5; ++i) wanted.insert(wanted.begin(), make_job(key));
+    std::string cursor;
+    for (std::size_t pages = 0; pages < wanted.size(); ++pages) {
+      const Answer page = get("/v1/jobs?limit=2&biz_id=" + key + more + cursor);
+      ASSERT_EQ(page.status, 200) << page.text;
+      for (const Json& job : page.body.at("items")) seen.push_back(job.at("job_id"));
+      const Json& next = page.body.at("next_cursor");
+      if (next.is_null()) break;
+      cursor = "&cursor=" + next.get<std::string>();
+      if (pages == 0) move(shard_of(key, kDefaultShards), 1, 2);
+    }
+    EXPECT_EQ(seen, wanted) << more;
+  }
 }
 
 }  // namespace
