@@ -297,7 +297,8 @@ void HttpConnection::check_deadline(SteadyTime now) {
       return fail({408, "The body took too long."});
     case Phase::waiting:
       if (is_gone_) *is_gone_ = true;  // jobs claimed for this caller from now on are released
-      return fail({503, "The request took too long; its outcome is unknown.", "", 1});
+      // Without Retry-After: clients that repeat requests by it would make a job twice.
+      return fail({503, "The request took too long; its outcome is unknown."});
     case Phase::writing:
     case Phase::lingering:
       return close();
