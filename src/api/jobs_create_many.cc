@@ -134,7 +134,7 @@ Parts parts_of(const ApiContext& context, std::vector<NewJob> jobs) {
 struct ItemResult {
   std::optional<Problem> problem;
   JobId job_id = 0;
-  bool is_created = false;
+  bool is_created = false;  // and it is undone if there is a problem
 };
 
 class BatchAnswer {
@@ -231,14 +231,15 @@ void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<R
     if (!first_problem_) first_problem_ = problem;
     for (const std::size_t at : parts_.at(database_id).at) results_[at].problem = problem;
   }
+  const auto is_created = [](const ItemResult& result) { return result.is_created && !result.problem; };
+  call->audit.changed = std::ranges::count_if(results_, is_created);
+  call->audit.is_left_out = call->audit.changed == 0;
   if (first_problem_ && (!is_partial_ || is_all_failed)) {
     Problem problem = *first_problem_;
     // With several databases each one has created all or none of its jobs, so the answer has the result of each item.
     if (answers.size() > 1) problem.members += (problem.members.empty() ? "" : ",") + items_text();
     return call->refuse(problem);
   }
-  call->audit.changed = std::ranges::count(results_, true, &ItemResult::is_created);
-  call->audit.is_left_out = call->audit.changed == 0;
   call->reply(201, '{' + items_text() + '}');
 }
 

@@ -44,12 +44,13 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
   return document.problem();
 }
 
-// Passes the answer on, and records a success in the audit log first.
+// Passes the answer on, and records a success in the audit log first. A refusal is recorded if jobs were changed all
+// the same: a batch may be created in one database and refused in another.
 Responder audited(const CallPtr& call, const Route& route, const Router::OnAudit& on_audit, Responder respond) {
   const std::weak_ptr<Call> answered = call;
   return Responder([answered, &route, on_audit, respond](HttpResponse response) {
     const auto made = answered.lock();
-    if (made && response.status < 300 && !made->audit.is_left_out) {
+    if (made && !made->audit.is_left_out && (response.status < 300 || made->audit.changed.value_or(0) > 0)) {
       AuditEntry entry = std::move(made->audit);
       entry.kind = route.audit;
       entry.caller = made->caller;

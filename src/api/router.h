@@ -81,8 +81,8 @@ struct Route {
 // Thread: const after construction; admit() any.
 class Router : public HttpApp {
  public:
-  // Called with the audit entry before an audited route (Route::audit) answers with a status below 300, on the thread
-  // that answers; not called if the handler has set AuditEntry::is_left_out.
+  // Called with the audit entry before an audited route (Route::audit) answers, on the thread that answers: if the
+  // status is below 300 or jobs were changed (AuditEntry::changed), unless the handler has set is_left_out.
   using OnAudit = std::function<void(AuditEntry)>;
   // REQUIRES: in `routes` a fixed path ("/v1/jobs/cancel") stands before a pattern that matches it
   // ("/v1/jobs/{job_id}").

@@ -1,5 +1,5 @@
-// The audit log: which API token changed what. The router (api/router.h) makes an entry for each successful call that
-// its route records; AuditLog (service/audit_log.h) gathers the entries of a node and stores them.
+// The audit log: which API token changed what. The router (api/router.h) makes an entry for each call that its route
+// records and that changed something; AuditLog (service/audit_log.h) gathers the entries of a node and stores them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Caller {
   std::string address;  // the remote address of the connection, without port
 };
 
-// How successful calls of a route are recorded. Calls without a token are never recorded.
+// How calls of a route are recorded. Calls without a token are never recorded.
 enum class Audit {
   none,  // not at all: it changes nothing
   // One row per caller, action and minute, with the number of calls: programs make thousands a second. Two kinds of

@@ -77,6 +77,20 @@ TEST_F(DatabasesApi, ARefusalUndoesOnlyItsOwnDatabase) {
   EXPECT_EQ(live_at(1), 1U);
 }
 
+TEST_F(DatabasesApi, ABatchThatIsRefusedIsRecordedWithTheJobsThatItCreated) {
+  const std::string key = R"(,"idempotency_key":"x")";
+  make_job(key_at(1), key + R"(,"attribute":1)");
+  backend.recorded.clear();
+  EXPECT_EQ(post("/v1/jobs/batch", batch_of({key_at(0), key_at(1, 1), key_at(1)}, key)).status, 409);
+  kill(1);
+  EXPECT_EQ(post("/v1/jobs/batch", batch_of({key_at(0), key_at(1), key_at(2)})).status, 503);
+  EXPECT_EQ(post("/v1/jobs/batch", batch_of({key_at(1)})).status, 503);
+  ASSERT_EQ(backend.recorded.size(), 2U);
+  EXPECT_EQ(backend.recorded[0].action, "createJobs");
+  EXPECT_EQ(backend.recorded[0].changed, 1) << "one was undone with its neighbour";
+  EXPECT_EQ(backend.recorded[1].changed, 2);
+}
+
 TEST_F(DatabasesApi, ABatchThatIsPartialHasAnErrorForEachItemOfADeadDatabase) {
   kill(2);
   const Answer answer = post("/v1/jobs/batch?partial=true", batch_of({key_at(2), key_at(0)}));
