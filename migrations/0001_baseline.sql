@@ -34,6 +34,8 @@ CREATE TABLE tocsin.setting (
   value text NOT NULL
 );
 INSERT INTO tocsin.setting VALUES ('shards', current_setting('tocsin.shards'));
+-- The timeline of the server's log that ids were last drawn on: tocsin.raise_ids().
+INSERT INTO tocsin.setting VALUES ('timeline', left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8));
 
 -- The shard of a biz_id: first 4 bytes of SHA-256 of its UTF-8 text, big-endian, modulo the shard count. DO NOT CHANGE:
 -- stored rows are placed by this function. src/core/shard.cc computes the same. STABLE, as the other functions of
@@ -263,12 +265,15 @@ END $$;
 SELECT tocsin.ensure_history((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 2);
 
 -- Raises the sequence of job ids beyond everything that is stored, with a distance that covers what was drawn and lost.
--- It can lie behind: after a restore, or when rows were copied here. Called with every new connection that draws ids.
--- The maxima are the ends of indexes.
+-- It can lie behind: after a restore, or when rows were copied here. After a promotion, and a recovery that ended before
+-- the end of the log, what was drawn and lost is not stored: the log has a new timeline then, and the sequence is raised
+-- once. Called with every new connection that draws ids. The maxima are the ends of indexes. The advisory lock makes
+-- concurrent callers see each other's changes.
 CREATE FUNCTION tocsin.raise_ids() RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  distance CONSTANT bigint := 1000000;
+  distance bigint := 1000000;
+  timeline text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
   stored   bigint;
   drawn    bigint;
   step     bigint;
@@ -277,11 +282,18 @@ BEGIN
   stored := greatest((SELECT max(job_id) FROM tocsin.job_live), (SELECT max(job_id) FROM tocsin.job_history),
                      (SELECT max(job_id) FROM tocsin.outbox), (SELECT max(job_id) FROM tocsin.relayed)) >> 10;
   SELECT s.last_value INTO drawn FROM tocsin.job_seq s;
-  IF stored IS NULL OR stored <= drawn OR stored > 9007199254740991 - 2 * distance THEN
+  UPDATE tocsin.setting s SET value = timeline WHERE s.name = 'timeline' AND s.value <> timeline;
+  IF FOUND THEN
+    stored := greatest(stored, drawn);
+  ELSIF stored IS NULL OR stored <= drawn THEN
     RETURN false;
   END IF;
   -- In steps: with several databases each draws its own residue.
   SELECT s.seqincrement INTO step FROM pg_sequence s WHERE s.seqrelid = 'tocsin.job_seq'::regclass;
+  distance := distance * step;
+  IF stored > 9007199254740991 - 2 * distance THEN
+    RETURN false;
+  END IF;
   PERFORM setval('tocsin.job_seq', drawn + ((stored - drawn + distance) / step + 1) * step);
   RETURN true;
 END $$;

@@ -664,7 +664,8 @@ CREATE FUNCTION tocsin.raise_ids() RETURNS boolean
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
-  distance CONSTANT bigint := 1000000;
+  distance bigint := 1000000;
+  timeline text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
   stored   bigint;
   drawn    bigint;
   step     bigint;
@@ -673,11 +674,18 @@ BEGIN
   stored := greatest((SELECT max(job_id) FROM tocsin.job_live), (SELECT max(job_id) FROM tocsin.job_history),
                      (SELECT max(job_id) FROM tocsin.outbox), (SELECT max(job_id) FROM tocsin.relayed)) >> 10;
   SELECT s.last_value INTO drawn FROM tocsin.job_seq s;
-  IF stored IS NULL OR stored <= drawn OR stored > 9007199254740991 - 2 * distance THEN
+  UPDATE tocsin.setting s SET value = timeline WHERE s.name = 'timeline' AND s.value <> timeline;
+  IF FOUND THEN
+    stored := greatest(stored, drawn);
+  ELSIF stored IS NULL OR stored <= drawn THEN
     RETURN false;
   END IF;
   -- In steps: with several databases each draws its own residue.
   SELECT s.seqincrement INTO step FROM pg_sequence s WHERE s.seqrelid = 'tocsin.job_seq'::regclass;
+  distance := distance * step;
+  IF stored > 9007199254740991 - 2 * distance THEN
+    RETURN false;
+  END IF;
   PERFORM setval('tocsin.job_seq', drawn + ((stored - drawn + distance) / step + 1) * step);
   RETURN true;
 END $$;

@@ -77,14 +77,18 @@ Result<std::vector<JobId>> PgClientStore::draw_ids(std::span<const NewJob> jobs)
   return ids;
 }
 
-Result<bool> PgClientStore::find_created(const std::vector<JobId>& created, std::vector<CreateReply>& replies) {
+Result<bool> PgClientStore::find_created(std::span<const NewJob> jobs, const std::vector<JobId>& created,
+                                         std::vector<CreateReply>& replies) {
   return session_.read<bool>([&](pqxx::nontransaction& tx) {
     const auto found = find_jobs(session_, tx, created);
     // If only some exist, the other jobs were refused for their types, or cannot be read here any more.
     if (found.size() < created.size()) return false;
-    for (CreateReply& reply : replies) {
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      CreateReply& reply = replies[i];
       auto it = found.find(reply.job_id);
       if (it == found.end() || reply.kind != CreateReply::Kind::created) continue;
+      // After a failover that lost the job, its id may have been drawn again.
+      if (it->second.biz_id != jobs[i].biz_id || it->second.type_id != jobs[i].type_id) return false;
       reply.action_time = it->second.action_time;
       reply.fire_at = it->second.fire_at;
       reply.gmt_create = it->second.gmt_create;
@@ -166,7 +170,7 @@ Result<std::vector<CreateReply>> PgClientStore::create_at_once(std::span<const N
     const auto created = create.created_ids();
     if (created.empty()) return error;
     auto replies = create.take_replies();
-    const auto is_there = find_created(created, replies);
+    const auto is_there = find_created(jobs, created, replies);
     if (is_there && *is_there) return replies;
     return error;
   }

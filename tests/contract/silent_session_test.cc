@@ -1,6 +1,7 @@
 // A server that does not answer. On PostgreSQL alone: a session of the fake has no wire.
 #include <gtest/gtest.h>
 
+#include "postgres/pg_client_store.h"
 #include "postgres/pg_job_store.h"
 #include "support/manual_clock.h"
 #include "support/test_database.h"
@@ -100,6 +101,33 @@ TEST_F(SilentSession, AnAbandonedClaimTakesNoJobsLater) {
   ASSERT_TRUE(won) << won.error().message;
   ASSERT_EQ(won->size(), 1U) << "the claim that was given up holds the row, or has won it";
   EXPECT_EQ(won->front().job.attempts, 1);
+}
+
+// After a failover that lost the create, its ids may be drawn again.
+TEST_F(SilentSession, ACreateInDoubtIsNotTakenForAnotherJob) {
+  NewJob job;
+  job.type_id = type;
+  job.biz_id = "order";
+  job.when.in = std::chrono::hours(1);
+  PgClientStore client_store(session, 4);
+  ASSERT_TRUE(client_store.warm_up());  // draws ids
+  database.query(
+      "INSERT INTO tocsin.job_live (job_id, shard, action_time, fire_at, gmt_create, gmt_modified, type_id, "
+      "max_attempts, biz_id) SELECT (s.last_value + n) * 1024 + tocsin.shard_of('order', 4), tocsin.shard_of('order', "
+      "4), now(), now(), "
+      "now(), now(), 1, 3, 'stranger' FROM tocsin.job_seq s, generate_series(-32, 64) n "
+      "ON CONFLICT DO NOTHING");
+  database.query(
+      "CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM pg_catalog.pg_advisory_xact_lock_shared(1); RETURN NEW; END $$");
+  database.query("CREATE TRIGGER hold BEFORE INSERT ON tocsin.job_live FOR EACH ROW EXECUTE FUNCTION public.hold()");
+  pqxx::connection stranger(database.url());
+  pqxx::work tx(stranger);
+  tx.exec("SELECT pg_advisory_xact_lock(1)");
+  session.answer_within(milliseconds(500));
+  const auto created = client_store.create({&job, 1}, CreateMode::each_by_itself);
+  ASSERT_FALSE(created) << "job " << created->front().job_id << " is the stranger's";
+  EXPECT_EQ(created.error().code, ErrorCode::in_doubt) << created.error().message;
 }
 
 }  // namespace

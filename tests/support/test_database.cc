@@ -115,21 +115,36 @@ void PrivateCluster::start() { url_ = postgres_sh({"start", folder_}); }
 PairOfServers::PairOfServers(int shards) : standby_(primary_.folder() + "-standby"), url_(primary_.url()) {
   const Ran ran = run_tocsin({"migrate", "--database", primary_.url(), "--shards", std::to_string(shards)});
   if (ran.exit_code != 0) throw std::runtime_error("the migration failed: " + ran.err);
-  const std::string standby = postgres_sh({"standby", standby_, primary_.folder()});
-  const auto host = standby.find('@') + 1;
-  url_.insert(url_.rfind('/'), "," + standby.substr(host, standby.rfind('/') - host));
+  standby_url_ = postgres_sh({"standby", standby_, primary_.folder()});
+  const auto host = standby_url_.find('@') + 1;
+  url_.insert(url_.rfind('/'), "," + standby_url_.substr(host, standby_url_.rfind('/') - host));
   url_ += "?target_session_attrs=read-write";
 }
 
 PairOfServers::~PairOfServers() { remove_server(standby_); }
 
-void PairOfServers::fail_over() {
+void PairOfServers::wait_for_standby() {
   pqxx::connection connection(primary_.url());
   pqxx::nontransaction tx(connection);
   const std::string end = tx.exec1("SELECT pg_current_wal_lsn()")[0].c_str();
   if (!eventually(
           [&] { return tx.exec("SELECT 1 FROM pg_stat_replication WHERE replay_lsn >= '" + end + "'").size() == 1; }))
     throw std::runtime_error("the standby does not follow");
+}
+
+void PairOfServers::stop_standby() {
+  wait_for_standby();
+  execute(standby_url_, "ALTER SYSTEM SET primary_conninfo = ''");
+  execute(standby_url_, "SELECT pg_reload_conf()");
+  pqxx::connection connection(standby_url_);
+  pqxx::nontransaction tx(connection);
+  if (!eventually([&] { return tx.exec("SELECT 1 FROM pg_stat_wal_receiver").empty(); }))
+    throw std::runtime_error("the standby follows");
+  is_stopped_ = true;
+}
+
+void PairOfServers::fail_over() {
+  if (!is_stopped_) wait_for_standby();
   primary_.crash();
   postgres_sh({"promote", standby_});
 }

@@ -57,13 +57,20 @@ class PairOfServers {
 
   // Names both servers: a client connects to the one that takes writes.
   const std::string& url() const { return url_; }
-  // Crashes the primary after the standby has received all its commits. Returns when the standby takes writes.
+  // The standby receives no more commits; returns when it has those before.
+  void stop_standby();
+  // Crashes the primary, unless stop_standby() was called after the standby has received all its commits. Returns when
+  // the standby takes writes.
   void fail_over();
 
  private:
+  void wait_for_standby();
+
   PrivateCluster primary_;
   std::string standby_;  // its folder
+  std::string standby_url_;
   std::string url_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace tocsin
