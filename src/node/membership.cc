@@ -13,6 +13,13 @@ SessionConfig membership_session(const OpenDatabase& control) {
   return session;
 }
 
+// Heartbeats wait for no disk and no standby: a node stays a member while a standby is away.
+SessionConfig heartbeat_session(const OpenDatabase& control) {
+  SessionConfig session = membership_session(control);
+  session.waits_for_standby = false;
+  return session;
+}
+
 // While a proposal of a map hangs, no newer map is applied here, and the lease is not extended.
 SessionConfig owner_session(const OpenDatabase& control) {
   SessionConfig session = membership_session(control);
@@ -28,7 +35,7 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
     : config_(config),
       clock_(clock),
       events_(events),
-      heartbeat_session_(membership_session(databases.front())),
+      heartbeat_session_(heartbeat_session(databases.front())),
       owner_session_(owner_session(databases.front())),
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),

@@ -4,6 +4,7 @@
 #include <libpq-fe.h>
 
 #include <charconv>
+#include <cstdio>
 #include <new>
 #include <string_view>
 
@@ -19,9 +20,19 @@ int note_error(PGEventId event, void* info, void* object) noexcept {
   return 1;
 }
 
+// Called through libpq's C code. The function's name tells the warning in every language; its SQLSTATE is that of all
+// warnings. libpq's own notices, of results that outlive `object`, name no function.
+void note_warning(void* object, const PGresult* result) {
+  const char* function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+  if (function && std::string_view(function) == "SyncRepWaitForLSN")
+    static_cast<LastServerError*>(object)->note_cancelled_wait();
+  std::fputs(PQresultErrorMessage(result), stderr);  // as libpq does
+}
+
 }  // namespace
 
 void LastServerError::watch(PGconn* connection) {
+  PQsetNoticeReceiver(connection, note_warning, this);
   if (!PQregisterEventProc(connection, note_error, "tocsin", this)) throw std::bad_alloc();
 }
 

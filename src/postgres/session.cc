@@ -26,6 +26,7 @@ PGconn* raw(const pqxx::connection_base& connection);
 // Longer than a statement may take. A process that does not end by then waits for its disk.
 constexpr std::chrono::seconds kUnfinishedFor(20);
 constexpr int kLeastConnectTime = 2;  // seconds; libpq knows no less
+constexpr const char* kWaitCancelled = "the wait for a synchronous standby was cancelled: it may lack the commit";
 
 std::chrono::milliseconds in_ms(Duration usual, Duration at_most) {
   return std::chrono::ceil<std::chrono::milliseconds>(std::min(usual, at_most));
@@ -211,10 +212,9 @@ std::optional<Error> Session::connect() {
   try {
     prepared_.clear();
     Connected opened = open_connection(config, limit_);
-    if (!end_unfinished(*opened.connection))
-      return Error{ErrorCode::unavailable, "the server has not ended the call before, which was given up", ""};
+    server_error_.watch(raw(*opened.connection));
+    if (auto error = settle_doubt(opened)) return error;
     connection_ = std::move(opened.connection);
-    server_error_.watch(raw(*connection_));
     is_pooled_ = opened.is_pooled;
     process_ = std::move(opened.process);
     ++connections_;
@@ -228,18 +228,35 @@ std::optional<Error> Session::connect() {
   }
 }
 
+std::optional<Error> Session::settle_doubt(const Connected& opened) {
+  if (!end_unfinished(*opened.connection))
+    return Error{ErrorCode::unavailable, "the server has not ended the call before, which was given up", ""};
+  if (!is_in_doubt_ || !config_.waits_for_standby || config_.is_any_server) return {};
+  try {
+    WatchedCall call(opened.connection->sock(), in_ms(patience(config_), limit_));
+    server_error_.forget_cancelled_wait();
+    pqxx::nontransaction(*opened.connection).exec(sql::statement("wait_for_standby"));
+    is_in_doubt_ = server_error_.has_cancelled_wait();
+  } catch (const std::exception& e) {
+    // Waits on: the next try must not add one more process that waits.
+    if (!opened.is_pooled) unfinished_ = {opened.process, std::chrono::steady_clock::now() + kUnfinishedFor};
+    return Error{ErrorCode::unavailable, "commits are not confirmed: " + said(e), ""};
+  }
+  if (is_in_doubt_) return Error{ErrorCode::unavailable, kWaitCancelled, ""};
+  return {};
+}
+
 bool Session::end_unfinished(pqxx::connection& connection) {
   if (!unfinished_) return true;
-  if (std::chrono::steady_clock::now() < unfinished_->until) {
-    try {
-      WatchedCall call(connection.sock(), in_ms(patience(config_), limit_));
-      pqxx::nontransaction tx(connection);
-      const auto left = tx.exec_params1(sql::statement("end_server_process"), unfinished_->process.pid,
-                                        unfinished_->process.started_at);
-      if (left[0].as<int>() > 0) return false;
-    } catch (const pqxx::sql_error&) {
-      // Not allowed to: what it does ends by itself.
-    }
+  try {
+    WatchedCall call(connection.sock(), in_ms(patience(config_), limit_));
+    pqxx::nontransaction tx(connection);
+    const auto left = tx.exec_params1(sql::statement("end_server_process"), unfinished_->process.pid,
+                                      unfinished_->process.started_at);
+    const bool is_replicating = left[0].as<int>() > 0, is_running = left[1].as<int>() > 0;
+    if (is_replicating || (is_running && std::chrono::steady_clock::now() < unfinished_->until)) return false;
+  } catch (const pqxx::sql_error&) {
+    // Not allowed to: what it does ends by itself.
   }
   unfinished_.reset();
   return true;
@@ -255,8 +272,10 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   try {
     {
       WatchedCall call(connection_->sock(), in_ms(patience(config_) + more, limit_));
+      server_error_.forget_cancelled_wait();
       work(*connection_);
     }
+    if (is_write && server_error_.has_cancelled_wait()) throw pqxx::in_doubt_error(kWaitCancelled);
     if (config_.is_any_server || !is_demoted(*connection_)) return {};
     // What was read may be out of date, and later reads here, too. A write has happened.
     disconnect();
@@ -278,8 +297,10 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
   } catch (const std::exception& e) {
     error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
   }
-  if (error->code == ErrorCode::in_doubt && !is_pooled_)
-    unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};
+  if (error->code == ErrorCode::in_doubt) {
+    is_in_doubt_ = true;
+    if (!is_pooled_) unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};
+  }
   // After other failures the state of the connection is unknown, and a new one is cheap. Refusals of rows and locks,
   // and statement time-outs, leave it sound.
   const bool is_sound = error->field == kTooSlow || error->field == kRefused;

@@ -14,6 +14,11 @@
 // execute the write. Until that process is gone, for 20 s at most, calls end with Error unavailable. So later reads are
 // final: a claim without an answer cannot win jobs after the node has read which jobs it won. Through a pooler this
 // does not hold, because server processes are shared.
+//
+// A process whose commit waits for a synchronous standby is not ended: that would show the commit, although a promoted
+// standby would lack it. Calls end with unavailable until the standby answers. A commit may be shown too early by
+// others (an operator; a crash of the server). So after every doubt the next connection first commits something: it
+// waits until the standby has all that came before. A commit whose wait was cancelled is in doubt, too.
 #pragma once
 
 #include <chrono>
@@ -27,29 +32,11 @@
 
 #include "postgres/identity.h"
 #include "postgres/last_server_error.h"
+#include "postgres/work_errors.h"
 #include "tocsin/clock.h"
 #include "tocsin/error.h"
 
 namespace tocsin {
-
-// Thrown by the `work` of a Session: rolls the transaction back, and the call ends with Error invalid.
-class Refused : public pqxx::data_exception {
- public:
-  explicit Refused(const std::string& why) : pqxx::data_exception(why, "", "22000") {}
-};
-
-// As Refused, but Error superseded: another process has taken the work over.
-class Superseded : public pqxx::sql_error {
- public:
-  static constexpr const char* kState = "TC002";
-  explicit Superseded(const std::string& why) : pqxx::sql_error(why, "", kState) {}
-};
-
-// As Refused, but Error conflict: another transaction is in the way, and a repetition may succeed.
-class Busy : public pqxx::sql_error {
- public:
-  explicit Busy(const std::string& why) : pqxx::sql_error(why, "", "40001") {}
-};
 
 struct SessionConfig {
   std::string url;                     // postgresql://... or keyword=value
@@ -65,6 +52,8 @@ struct SessionConfig {
   // Called with each id that two jobs had (duplicate_ids.h), on the session's thread.
   std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
+  // After a write in doubt its synchronous standbys are waited for. False: what the session reads may be lost again.
+  bool waits_for_standby = true;
 };
 
 // A statement that a session may use many times; see exec().
@@ -190,7 +179,8 @@ class Session {
   // A write in doubt, whose server process may still execute it.
   struct Unfinished {
     ServerProcess process;
-    std::chrono::steady_clock::time_point until;  // when it is not waited for any more
+    // When it is not waited for any more, unless it waits for a standby.
+    std::chrono::steady_clock::time_point until;
   };
   template <class T>
   static auto by_statement(const std::function<T(pqxx::nontransaction&)>& work) {
@@ -212,6 +202,8 @@ class Session {
   }
   std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, Duration more);
   std::optional<Error> connect();
+  // After doubt, what must come before the first call on a new connection; see above. The error says what it waits for.
+  std::optional<Error> settle_doubt(const Connected& opened);
   // Ends the server process of the write in doubt. False: it has not ended yet.
   bool end_unfinished(pqxx::connection& connection);
 
@@ -221,6 +213,7 @@ class Session {
   bool is_pooled_ = false;
   ServerProcess process_;
   std::optional<Unfinished> unfinished_;
+  bool is_in_doubt_ = false;  // a write, and no commit has shown yet that its synchronous standby has what it wrote
   Duration limit_ = Duration::max();
   std::unordered_map<std::string, Statement> prepared_;
   std::uint64_t connections_ = 0;

@@ -1,0 +1,192 @@
+// A synchronous standby that does not answer: each commit waits for it, and nobody else sees what waits. And a standby
+// that lacks the last commits and takes over.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "postgres/pg_client_store.h"
+#include "postgres/session.h"
+#include "support/process.h"
+#include "support/server.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kShards = 4;
+
+void put_type(const std::string& url) {
+  execute(url,
+          "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING "
+          "SYSTEM VALUE VALUES (1, 'hook', '{\"kind\":\"webhook\"}', 30000, 3, '{}', '{}')");
+}
+
+NewJob job_of_type_1(const std::string& biz_id) {
+  NewJob job;
+  job.type_id = 1;
+  job.biz_id = biz_id;
+  job.when.in = std::chrono::hours(1);
+  return job;
+}
+
+class SilentStandby : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster = new PrivateCluster;
+    const Ran ran = run_tocsin({"migrate", "--database", cluster->url(), "--shards", std::to_string(kShards)});
+    if (ran.exit_code != 0) throw std::runtime_error("the migration failed: " + ran.err);
+    put_type(cluster->url());
+    execute(cluster->url(), "CREATE TABLE public.noted (n int)");
+  }
+  static void TearDownTestSuite() {
+    delete cluster;
+    cluster = nullptr;
+  }
+
+  SilentStandby() {
+    ask("TRUNCATE public.noted");
+    EXPECT_TRUE(count_noted());
+  }
+  ~SilentStandby() override {
+    find_standby();
+    EXPECT_TRUE(eventually([&] { return waiting() == 0; }));
+  }
+
+  // From now on commits wait. The server notices the setting a little later: a commit that waits shows it.
+  void lose_standby() {
+    ask("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    ask("SELECT pg_reload_conf()");
+    Session probe({cluster->url(), "probe"});
+    probe.answer_within(milliseconds(1));
+    const auto waits = [&] {
+      const Status done = probe.write([](pqxx::nontransaction& tx) { tx.exec(kCommit); });
+      return !done && done.error().code == ErrorCode::in_doubt && waiting() > 0;
+    };
+    EXPECT_TRUE(eventually(waits));
+    EXPECT_TRUE(ends_the_wait("pg_terminate_backend"));
+  }
+  void find_standby() {
+    ask("ALTER SYSTEM RESET synchronous_standby_names");
+    ask("SELECT pg_reload_conf()");
+  }
+  // On a connection of a stranger, which commits nothing.
+  pqxx::result ask(const std::string& sql) {
+    pqxx::connection connection(cluster->url());
+    return pqxx::nontransaction(connection).exec(sql);
+  }
+  std::int64_t number(const std::string& sql) { return ask(sql)[0][0].as<std::int64_t>(); }
+  std::int64_t waiting(const std::string& what = "pid") {
+    return number("SELECT count(" + what + ") FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  }
+  bool ends_the_wait(const std::string& how) {
+    return eventually([&] { return waiting(how + "(pid)") > 0; }) && eventually([&] { return waiting() == 0; });
+  }
+
+  Status note() {
+    return session.write([](pqxx::nontransaction& tx) { tx.exec("INSERT INTO public.noted VALUES (1)"); });
+  }
+  Result<int> count_noted() {
+    return session.read<int>(
+        [](pqxx::nontransaction& tx) { return tx.exec1("SELECT count(*) FROM public.noted")[0].as<int>(); });
+  }
+  // A write whose commit waits for the standby, and which is given up.
+  void note_in_doubt() {
+    lose_standby();
+    session.answer_within(kShort);
+    const Status noted = note();
+    ASSERT_FALSE(noted);
+    ASSERT_EQ(noted.error().code, ErrorCode::in_doubt) << noted.error().message;
+  }
+  void expect_unavailable() {
+    const auto n = count_noted();
+    ASSERT_FALSE(n) << "read " << *n << ", which a promoted standby does not have";
+    EXPECT_EQ(n.error().code, ErrorCode::unavailable) << n.error().message;
+  }
+
+  static constexpr milliseconds kShort{1'000};
+  static constexpr const char* kCommit = "SELECT pg_logical_emit_message(true, 'test', '')";
+  static inline PrivateCluster* cluster = nullptr;  // of all tests: nothing but the setting differs
+  Session session{{cluster->url(), "silent standby"}};
+};
+
+TEST_F(SilentStandby, ACommitThatWaitsForItIsNotEndedAndNotRead) {
+  note_in_doubt();
+  session.answer_within(Duration::max());
+  for (int i = 0; i < 3; ++i) expect_unavailable();
+  EXPECT_EQ(waiting(), 1) << "no further commit waits";
+  EXPECT_EQ(number("SELECT count(*) FROM public.noted"), 0) << "the standby lacks it";
+  find_standby();
+  Result<int> n = 0;
+  EXPECT_TRUE(eventually([&] { return (n = count_noted()).ok(); })) << n.error().message;
+  EXPECT_EQ(*n, 1);
+}
+
+// By an operator, or by a crash and a restart.
+TEST_F(SilentStandby, WhatBecameVisibleWithoutItIsNotReadAfterDoubt) {
+  note_in_doubt();
+  ASSERT_TRUE(ends_the_wait("pg_terminate_backend"));
+  ASSERT_EQ(number("SELECT count(*) FROM public.noted"), 1);
+  for (int i = 0; i < 2; ++i) expect_unavailable();
+  EXPECT_EQ(waiting(), 1) << "further tries leave no more commits that wait";
+  session.answer_within(Duration::max());
+  find_standby();
+  Result<int> n = 0;
+  EXPECT_TRUE(eventually([&] { return (n = count_noted()).ok(); })) << n.error().message;
+  EXPECT_EQ(*n, 1);
+}
+
+// PostgreSQL reports the success of a commit whose wait was cancelled, with a warning.
+TEST_F(SilentStandby, ACommitWhoseWaitWasCancelledIsInDoubt) {
+  lose_standby();
+  bool is_cancelled = false;
+  std::thread cancels([&] { is_cancelled = ends_the_wait("pg_cancel_backend"); });
+  const Status noted = note();
+  cancels.join();
+  ASSERT_TRUE(is_cancelled);
+  ASSERT_FALSE(noted) << "acknowledged, and the standby lacks it";
+  EXPECT_EQ(noted.error().code, ErrorCode::in_doubt) << noted.error().message;
+  session.answer_within(kShort);
+  expect_unavailable();
+}
+
+TEST_F(SilentStandby, ACreateThatItLacksIsNotAcknowledged) {
+  PgClientStore store(session, kShards);
+  const NewJob job = job_of_type_1("order");
+  ASSERT_TRUE(store.create({&job, 1}, CreateMode::each_by_itself)) << "while no commit waits for a standby";
+  ask("ALTER SEQUENCE tocsin.job_seq SET UNLOGGED");  // then drawing ids waits for no standby
+  lose_standby();
+  session.answer_within(kShort);
+  const auto created = store.create({&job, 1}, CreateMode::each_by_itself);
+  ASSERT_FALSE(created) << "acknowledged, and the standby lacks it";
+  EXPECT_EQ(created.error().code, ErrorCode::in_doubt) << created.error().message;
+  EXPECT_EQ(number("SELECT count(*) FROM tocsin.job"), 1);
+}
+
+// What was drawn and lost is not stored, so only the promotion itself tells that the sequence is behind.
+TEST(LaggingStandby, IdsDrawnAfterItsPromotionLieBeyondTheLostOnes) {
+  PairOfServers servers(kShards);
+  put_type(servers.url());
+  Session session({servers.url()});
+  PgClientStore store(session, kShards);
+  const std::vector<NewJob> jobs(500, job_of_type_1("order"));
+  ASSERT_TRUE(store.create({jobs.data(), 1}, CreateMode::each_by_itself));
+  servers.stop_standby();
+  const auto lost = store.create(jobs, CreateMode::each_by_itself);
+  ASSERT_TRUE(lost) << lost.error().message;
+  std::set<JobId> ids;
+  for (const CreateReply& reply : *lost) ids.insert(reply.job_id);
+  servers.fail_over();
+  Result<std::vector<CreateReply>> created = Error{};
+  EXPECT_TRUE(eventually([&] { return (created = store.create(jobs, CreateMode::each_by_itself)).ok(); }));
+  for (const CreateReply& reply : *created) EXPECT_GT(reply.job_id, *ids.rbegin());
+  const std::vector<JobId> gone(ids.begin(), ids.end());
+  const auto replies = store.cancel(gone, LockWait::none);
+  ASSERT_TRUE(replies) << replies.error().message;
+  for (const CancelReply& reply : *replies) EXPECT_EQ(reply.kind, CancelReply::Kind::not_found);
+}
+
+}  // namespace
+}  // namespace tocsin
