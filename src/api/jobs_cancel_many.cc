@@ -97,13 +97,13 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
   if (refused_by_all(context, call, answers)) return;
   CancelReplies replies;
   Unnamed unnamed{.impossible = std::move(impossible)};
-  for (const auto& [database_id, result] : answers) {
-    if (result) {
-      replies.insert(replies.end(), result->begin(), result->end());
+  for (const auto& answer : answers) {
+    if (answer.result) {
+      replies.insert(replies.end(), answer.result->begin(), answer.result->end());
       continue;
     }
-    auto& list = result.error().code == ErrorCode::in_doubt ? unnamed.in_doubt : unnamed.unavailable;
-    list.insert(list.end(), ids.at(database_id).begin(), ids.at(database_id).end());
+    auto& list = is_in_doubt(answer) ? unnamed.in_doubt : unnamed.unavailable;
+    list.insert(list.end(), ids.at(answer.database_id).begin(), ids.at(answer.database_id).end());
   }
   std::size_t asked = unnamed.impossible.size();
   for (const auto& [database_id, some] : ids) asked += some.size();
@@ -124,7 +124,7 @@ void doubt_missing(const ApiContext& context, DatabaseId database_id, CancelRepl
       each.kind = CancelReply::Kind::locked;
 }
 
-using TakeReplies = std::function<void(Result<CancelReplies>)>;
+using TakeCancels = std::function<void(Result<CancelReplies>)>;
 
 // The indices of the replies of this kind.
 std::vector<std::size_t> indices_of(CancelReply::Kind kind, const CancelReplies& replies) {
@@ -150,7 +150,7 @@ CancelReplies merged(CancelReplies replies, const std::vector<std::size_t>& at, 
 // Passes the replies on, with the replies at the indices `at` replaced by `again`, the replies to a second try; if that
 // failed, passes `first` on as it is.
 void take_again(const ApiContext& context, DatabaseId database_id, const CancelReplies& first,
-                const std::vector<std::size_t>& at, Result<CancelReplies> again, const TakeReplies& reply) {
+                const std::vector<std::size_t>& at, Result<CancelReplies> again, const TakeCancels& reply) {
   if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
   if (!again) return reply(first);
   doubt_missing(context, database_id, *again);
@@ -160,7 +160,7 @@ void take_again(const ApiContext& context, DatabaseId database_id, const CancelR
 // Passes the replies of a database on. Before that, jobs that other transactions hold locked are cancelled by threads
 // that may wait for them; when too many requests wait there already, they stay `locked`.
 void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
-                   const TakeReplies& reply) {
+                   const TakeCancels& reply) {
   if (!replies) return reply(replies.error());
   const auto at = indices_of(CancelReply::Kind::locked, *replies);
   const std::vector<JobId> locked = jobs_at(at, *replies);
@@ -181,7 +181,7 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
 // outboxes. A job is answered `locked` while it waits in an outbox, is locked or moving at that moment, or may wait in
 // the outbox of a database that does not answer.
 void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelReplies> replies,
-                    const TakeReplies& reply) {
+                    const TakeCancels& reply) {
   if (!replies || context.backend.database_ids().size() == 1) return reply(std::move(replies));
   const auto at = indices_of(CancelReply::Kind::not_found, *replies);
   if (at.empty()) return reply(std::move(replies));

@@ -294,12 +294,13 @@ void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& pa
   if (refused_by_all(context, call, answers)) return;
   std::map<std::size_t, std::pair<const ReportedLease*, const char*>> results;
   std::int64_t stale = 0;
-  for (const auto& [database_id, settled] : answers) {
-    const LeasePart& part = parts.at(database_id);
+  for (const auto& answer : answers) {
+    const auto& settled = answer.result;
+    const LeasePart& part = parts.at(answer.database_id);
     for (std::size_t i = 0; i < part.items.size(); ++i) {
-      const char* result = settled ? (*settled)[i] ? name_of(kResults, *(*settled)[i]) : "unavailable"
-                           : settled.error().code == ErrorCode::in_doubt ? "in_doubt"
-                                                                         : "unavailable";
+      const char* result = is_in_doubt(answer)        ? "in_doubt"
+                           : settled && (*settled)[i] ? name_of(kResults, *(*settled)[i])
+                                                      : "unavailable";
       stale += settled && (*settled)[i] == LeaseReply::stale;
       results[part.at[i]] = {&part.items[i], result};
     }
