@@ -277,13 +277,14 @@ DECLARE
   stored   bigint;
   drawn    bigint;
   step     bigint;
+  is_new   boolean;  -- the timeline
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.raise_ids', 0));
   stored := greatest((SELECT max(job_id) FROM tocsin.job_live), (SELECT max(job_id) FROM tocsin.job_history),
                      (SELECT max(job_id) FROM tocsin.outbox), (SELECT max(job_id) FROM tocsin.relayed)) >> 10;
   SELECT s.last_value INTO drawn FROM tocsin.job_seq s;
-  UPDATE tocsin.setting s SET value = timeline WHERE s.name = 'timeline' AND s.value <> timeline;
-  IF FOUND THEN
+  is_new := EXISTS (SELECT FROM tocsin.setting s WHERE s.name = 'timeline' AND s.value <> timeline);
+  IF is_new THEN
     stored := greatest(stored, drawn);
   ELSIF stored IS NULL OR stored <= drawn THEN
     RETURN false;
@@ -293,6 +294,13 @@ BEGIN
   distance := distance * step;
   IF stored > 9007199254740991 - 2 * distance THEN
     RETURN false;
+  END IF;
+  -- Not before: what was not raised is tried again.
+  IF is_new THEN
+    UPDATE tocsin.setting s SET value = timeline WHERE s.name = 'timeline' AND s.value <> timeline;
+    IF NOT FOUND THEN
+      RETURN false;
+    END IF;
   END IF;
   PERFORM setval('tocsin.job_seq', drawn + ((stored - drawn + distance) / step + 1) * step);
   RETURN true;

@@ -67,7 +67,12 @@ Status PgClientStore::reserve_ids(std::size_t n) {
 }
 
 Result<std::vector<JobId>> PgClientStore::draw_ids(std::span<const NewJob> jobs) {
-  if (auto reserved = reserve_ids(jobs.size()); !reserved) return reserved.error();
+  if (auto reserved = reserve_ids(jobs.size()); !reserved) {
+    Error error = reserved.error();
+    // A lock of raise_ids: callers take a conflict for a key that is held.
+    if (error.code == ErrorCode::conflict) error = {ErrorCode::unavailable, error.message, ""};
+    return error;
+  }
   std::vector<JobId> ids;
   ids.reserve(jobs.size());
   for (const NewJob& job : jobs) {

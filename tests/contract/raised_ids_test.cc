@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "postgres/pg_client_store.h"
 #include "support/process.h"
 #include "support/test_database.h"
 
@@ -51,6 +52,38 @@ TEST_F(RaisedIds, AreRaisedOnceByTwoSessions) {
   tx.commit();
   other.join();
   EXPECT_FALSE(is_raised_again);
+}
+
+TEST_F(RaisedIds, AreRaisedLaterIfTheyCannotBeAtOnce) {
+  const auto before = last();
+  promote();
+  database.query("SELECT setval('tocsin.job_seq', 9007199254740991 - 1000)");
+  EXPECT_FALSE(raise()) << "ids would exceed what JSON can hold";
+  database.query("SELECT setval('tocsin.job_seq', " + std::to_string(before) + ")");
+  EXPECT_TRUE(raise());
+  EXPECT_GE(last(), before + kDistance);
+}
+
+TEST_F(RaisedIds, ASessionThatRaisesThemHoldsNoKey) {
+  database.query(
+      "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING SYSTEM "
+      "VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
+  pqxx::connection first(database.url());
+  pqxx::work tx(first);
+  tx.exec("SELECT tocsin.raise_ids()");
+  std::vector<NewJob> jobs(2);
+  for (NewJob& job : jobs) {
+    job.type_id = 1;
+    job.biz_id = "order";
+    job.when.in = std::chrono::hours(1);
+    job.idempotency_key = "key " + std::to_string(&job - jobs.data());
+  }
+  SessionConfig config{database.url()};
+  config.lock_timeout_ms = 100;
+  Session session(config);
+  const auto created = PgClientStore(session, 4).create(jobs, CreateMode::each_but_held);
+  ASSERT_FALSE(created) << "answered as if another caller held the keys";
+  EXPECT_EQ(created.error().code, ErrorCode::unavailable) << created.error().message;
 }
 
 }  // namespace
