@@ -146,7 +146,8 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
       "-c tocsin.session=1 -c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
       "idle_in_transaction_session_timeout=15000 -c jit=off -c max_parallel_workers_per_gather=0";
-  if (!config.is_any_server) options += " -c synchronous_commit=on";
+  if (!config.is_any_server)
+    options += config.waits_for_standby ? " -c synchronous_commit=on" : " -c synchronous_commit=local";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);
   if (config.has_pinned_plans) {
@@ -269,13 +270,18 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     if (auto error = connect()) return error;
   }
   std::optional<Error> error;
+  bool is_lost = false;  // its answer
+  const auto lose = [&](const std::exception& e) {
+    is_lost = true;
+    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
+  };
   try {
     {
       WatchedCall call(connection_->sock(), in_ms(patience(config_) + more, limit_));
       server_error_.forget_cancelled_wait();
       work(*connection_);
     }
-    if (is_write && server_error_.has_cancelled_wait()) throw pqxx::in_doubt_error(kWaitCancelled);
+    if (server_error_.has_cancelled_wait()) throw pqxx::in_doubt_error(kWaitCancelled);
     if (config_.is_any_server || !is_demoted(*connection_)) return {};
     // What was read may be out of date, and later reads here, too. A write has happened.
     disconnect();
@@ -283,11 +289,11 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     return Error{ErrorCode::unavailable, "the server has become read-only: another one may have taken its place", ""};
     // in_doubt_error and statement_completion_unknown have bases that mean something else: they come first.
   } catch (const pqxx::in_doubt_error& e) {
-    error = Error{ErrorCode::in_doubt, said(e), ""};
+    lose(e);
   } catch (const pqxx::statement_completion_unknown& e) {
-    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
+    lose(e);
   } catch (const pqxx::broken_connection& e) {
-    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
+    lose(e);
   } catch (const pqxx::insufficient_privilege& e) {
     error = from_refusal("42501", false, is_write, said(e));  // the exception has no code
   } catch (const pqxx::sql_error& e) {
@@ -295,16 +301,18 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     const bool has_no_partition = state == server_error_.sql_state() && server_error_.has_no_partition();
     error = from_refusal(state, has_no_partition, is_write, said(e));
   } catch (const std::exception& e) {
-    error = Error{is_write ? ErrorCode::in_doubt : ErrorCode::unavailable, said(e), ""};
+    lose(e);
   }
-  if (error->code == ErrorCode::in_doubt) {
-    is_in_doubt_ = true;
-    if (!is_pooled_) unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};
-  }
+  // A statement before the one that failed may have committed, also one of a read: nextval() commits, too.
+  const bool is_wait_cancelled = server_error_.has_cancelled_wait();
+  const bool is_in_doubt = error->code == ErrorCode::in_doubt;
+  is_in_doubt_ |= is_in_doubt || is_wait_cancelled;
+  if ((is_in_doubt || is_lost) && !is_pooled_)
+    unfinished_ = {process_, std::chrono::steady_clock::now() + kUnfinishedFor};
   // After other failures the state of the connection is unknown, and a new one is cheap. Refusals of rows and locks,
   // and statement time-outs, leave it sound.
   const bool is_sound = error->field == kTooSlow || error->field == kRefused;
-  if (!is_sound && (error->code == ErrorCode::unavailable || error->code == ErrorCode::in_doubt)) disconnect();
+  if (is_wait_cancelled || (!is_sound && (error->code == ErrorCode::unavailable || is_in_doubt))) disconnect();
   return error;
 }
 

@@ -10,8 +10,9 @@
 // detects a pooler when it connects, and then sends statements as text. The role must have the settings then (see
 // server_report() in registry.h).
 //
-// After a write in doubt (it may have happened) the next connection first ends the server process that may still
-// execute the write. Until that process is gone, for 20 s at most, calls end with Error unavailable. So later reads are
+// After a call without an answer the next connection first ends the server process that may still execute it. Until
+// that process is gone, for 20 s at most unless it waits for a standby, calls end with Error unavailable. So a session
+// leaves one process behind, however often it tries, and what it reads after a write in doubt (it may have happened) is
 // final: a claim without an answer cannot win jobs after the node has read which jobs it won. Through a pooler this
 // does not hold, because server processes are shared.
 //
@@ -52,7 +53,8 @@ struct SessionConfig {
   // Called with each id that two jobs had (duplicate_ids.h), on the session's thread.
   std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
-  // After a write in doubt its synchronous standbys are waited for. False: what the session reads may be lost again.
+  // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither (through a
+  // pooler commits may wait). What the session writes and reads may be lost by a promotion, so it must answer nobody.
   bool waits_for_standby = true;
 };
 
@@ -176,7 +178,7 @@ class Session {
   std::uint64_t connections() const { return connections_; }
 
  private:
-  // A write in doubt, whose server process may still execute it.
+  // A call without an answer, whose server process may still execute it. Reads may wait in a commit, too: nextval().
   struct Unfinished {
     ServerProcess process;
     // When it is not waited for any more, unless it waits for a standby.
@@ -204,7 +206,7 @@ class Session {
   std::optional<Error> connect();
   // After doubt, what must come before the first call on a new connection; see above. The error says what it waits for.
   std::optional<Error> settle_doubt(const Connected& opened);
-  // Ends the server process of the write in doubt. False: it has not ended yet.
+  // Ends the server process of the call without an answer. False: it has not ended yet.
   bool end_unfinished(pqxx::connection& connection);
 
   SessionConfig config_;

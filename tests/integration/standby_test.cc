@@ -162,7 +162,57 @@ TEST_F(SilentStandby, ACreateThatItLacksIsNotAcknowledged) {
   const auto created = store.create({&job, 1}, CreateMode::each_by_itself);
   ASSERT_FALSE(created) << "acknowledged, and the standby lacks it";
   EXPECT_EQ(created.error().code, ErrorCode::in_doubt) << created.error().message;
-  EXPECT_EQ(number("SELECT count(*) FROM tocsin.job"), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM tocsin.job WHERE biz_id = 'order'"), 1);
+}
+
+TEST_F(SilentStandby, CreatesThatAreGivenUpLeaveOneProcess) {
+  lose_standby();
+  session.answer_within(kShort);
+  PgClientStore store(session, kShards);  // has no ids yet
+  const NewJob job = job_of_type_1("many");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(store.create({&job, 1}, CreateMode::each_by_itself));
+  EXPECT_EQ(waiting(), 1);
+}
+
+TEST_F(SilentStandby, ReadsThatCommitLeaveOneProcess) {
+  lose_standby();
+  session.answer_within(kShort);
+  for (int i = 0; i < 3; ++i) {
+    const Status done = session.read([](pqxx::nontransaction& tx) { tx.exec(kCommit); });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::unavailable) << done.error().message;
+  }
+  EXPECT_EQ(waiting(), 1);
+}
+
+TEST_F(SilentStandby, AWaitThatWasCancelledInAReadMakesDoubt) {
+  lose_standby();
+  session.disconnect();  // else the read is repeated
+  bool is_cancelled = false;
+  std::thread cancels([&] { is_cancelled = ends_the_wait("pg_cancel_backend"); });
+  const Status done = session.read([](pqxx::nontransaction& tx) { tx.exec(kCommit); });
+  cancels.join();
+  ASSERT_TRUE(is_cancelled);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::unavailable) << done.error().message;
+  session.answer_within(kShort);
+  expect_unavailable();
+}
+
+TEST_F(SilentStandby, AWaitThatWasCancelledBeforeAFailureMakesDoubt) {
+  lose_standby();
+  bool is_cancelled = false;
+  std::thread cancels([&] { is_cancelled = ends_the_wait("pg_cancel_backend"); });
+  const Status done = session.write([](pqxx::nontransaction& tx) {
+    tx.exec("INSERT INTO public.noted VALUES (1)");
+    throw Busy("after the commit");
+  });
+  cancels.join();
+  ASSERT_TRUE(is_cancelled);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::conflict) << done.error().message;
+  session.answer_within(kShort);
+  expect_unavailable();
 }
 
 // What was drawn and lost is not stored, so only the promotion itself tells that the sequence is behind.
