@@ -24,13 +24,20 @@ constexpr auto kBetweenDrops = std::chrono::seconds(30);
 constexpr auto kCheck = std::chrono::seconds(30);       // settings change without a new connection
 constexpr auto kPooledCheck = std::chrono::seconds(3);  // and behind a pooler the server does
 
+// What a promotion loses of its writes is done again, but for some histograms. If its commits waited for a standby,
+// none of its reads would be answered while the standby is away, and the database would seem to be down.
+SessionConfig without_standby(SessionConfig session) {
+  session.waits_for_standby = false;
+  return session;
+}
+
 }  // namespace
 
 Housekeeping::Housekeeping(HousekeepingConfig config, const Clock& clock, Callbacks callbacks)
     : config_(std::move(config)),
       clock_(clock),
       callbacks_(std::move(callbacks)),
-      session_(config_.session),
+      session_(without_standby(config_.session)),
       next_maintenance_(clock.now() + kSettled),
       next_flush_(clock.now() + kFlush),
       next_horizon_(clock.now() + kHorizonRest),

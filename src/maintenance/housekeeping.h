@@ -1,6 +1,6 @@
 // Housekeeping: the thread of a node that maintains one database. Each turn does the tasks that are due. A turn begins
 // every 3 s, or every second while counts are to be folded or the last turn failed. Several nodes may do the same task
-// at once. Owned by Database (node/database.h).
+// at once. Its commits wait for no synchronous standby (ADR 0051). Owned by Database (node/database.h).
 //
 //   read the types                                                         3 s
 //   fold counts (add up what transactions have noted)                      1 s while there are any, else 3 s

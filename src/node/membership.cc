@@ -10,12 +10,8 @@ namespace {
 SessionConfig membership_session(const OpenDatabase& control) {
   SessionConfig session = session_of(control, "tocsin membership");
   session.has_pinned_plans = false;  // tiny tables
-  return session;
-}
-
-// Heartbeats wait for no disk and no standby: a node stays a member while a standby is away.
-SessionConfig heartbeat_session(const OpenDatabase& control) {
-  SessionConfig session = membership_session(control);
+  // Nodes stay members, and shards of dead ones move, while a standby is away. A promotion may lose a shard map: the
+  // nodes read the map again with each new connection.
   session.waits_for_standby = false;
   return session;
 }
@@ -35,7 +31,7 @@ Membership::Membership(const ClusterConfig& config, const std::vector<OpenDataba
     : config_(config),
       clock_(clock),
       events_(events),
-      heartbeat_session_(heartbeat_session(databases.front())),
+      heartbeat_session_(membership_session(databases.front())),
       owner_session_(owner_session(databases.front())),
       heartbeat_store_(heartbeat_session_, clock),
       owner_store_(owner_session_, clock),

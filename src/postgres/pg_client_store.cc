@@ -11,6 +11,7 @@
 #include "postgres/pg_changes.h"
 #include "postgres/pg_create.h"
 #include "postgres/queries.h"
+#include "postgres/sql_text.h"
 #include "postgres/values.h"
 
 namespace tocsin {
@@ -55,13 +56,11 @@ Status PgClientStore::reserve_ids(std::size_t n) {
     if (drawn_on_ != session_.connections()) {
       // Another server may answer now, or an older state of it, whose sequence gives the same numbers to others.
       sequence_.clear();
-      tx.exec("SELECT tocsin.raise_ids()");
+      tx.exec(sql::statement("raise_ids"));
       drawn_on_ = session_.connections();
     }
     if (sequence_.size() >= n) return;
-    const auto& name = session_.prepared(
-        "reserve_ids", [] { return "SELECT nextval('tocsin.job_seq') FROM generate_series(1, $1::integer)"; });
-    for (const auto& row : exec(tx, name, static_cast<int>(std::max(n, block_))))
+    for (const auto& row : exec(tx, session_.prepared("reserve_ids"), static_cast<int>(std::max(n, block_))))
       sequence_.push_back(row[0].as<std::int64_t>());
   });
 }

@@ -53,8 +53,9 @@ struct SessionConfig {
   // Called with each id that two jobs had (duplicate_ids.h), on the session's thread.
   std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
-  // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither (through a
-  // pooler commits may wait). What the session writes and reads may be lost by a promotion, so it must answer nobody.
+  // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither, and
+  // synchronous_commit is local (through a pooler the role's). A promotion may lose what the session writes and reads,
+  // so nobody must be answered with it.
   bool waits_for_standby = true;
 };
 

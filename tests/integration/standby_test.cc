@@ -5,8 +5,11 @@
 #include <set>
 #include <thread>
 
+#include "maintenance/housekeeping.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/session.h"
+#include "support/manual_clock.h"
+#include "support/node_process.h"
 #include "support/process.h"
 #include "support/server.h"
 #include "support/test_database.h"
@@ -156,7 +159,6 @@ TEST_F(SilentStandby, ACreateThatItLacksIsNotAcknowledged) {
   PgClientStore store(session, kShards);
   const NewJob job = job_of_type_1("order");
   ASSERT_TRUE(store.create({&job, 1}, CreateMode::each_by_itself)) << "while no commit waits for a standby";
-  ask("ALTER SEQUENCE tocsin.job_seq SET UNLOGGED");  // then drawing ids waits for no standby
   lose_standby();
   session.answer_within(kShort);
   const auto created = store.create({&job, 1}, CreateMode::each_by_itself);
@@ -172,6 +174,15 @@ TEST_F(SilentStandby, CreatesThatAreGivenUpLeaveOneProcess) {
   const NewJob job = job_of_type_1("many");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(store.create({&job, 1}, CreateMode::each_by_itself));
   EXPECT_EQ(waiting(), 1);
+}
+
+TEST_F(SilentStandby, DrawingIdsDoesNotWaitForIt) {
+  PgClientStore store(session, kShards);
+  lose_standby();
+  session.answer_within(kShort);
+  const Status drawn = store.warm_up();
+  EXPECT_TRUE(drawn) << drawn.error().message;
+  EXPECT_EQ(waiting(), 0);
 }
 
 TEST_F(SilentStandby, ReadsThatCommitLeaveOneProcess) {
@@ -213,6 +224,46 @@ TEST_F(SilentStandby, AWaitThatWasCancelledBeforeAFailureMakesDoubt) {
   EXPECT_EQ(done.error().code, ErrorCode::conflict) << done.error().message;
   session.answer_within(kShort);
   expect_unavailable();
+}
+
+// While its counts cannot be committed there, its reads of types are what tells that the database answers.
+TEST_F(SilentStandby, HousekeepingGoesOn) {
+  PgClientStore store(session, kShards);
+  const NewJob job = job_of_type_1("counted");
+  ASSERT_TRUE(store.create({&job, 1}, CreateMode::each_by_itself));
+  ASSERT_GT(number("SELECT count(*) FROM tocsin.job_count_delta"), 0);
+  lose_standby();
+  const ManualClock clock;
+  Housekeeping::Callbacks callbacks;
+  callbacks.check = [] { return Status(Unit{}); };
+  callbacks.checked = [] {};
+  callbacks.reload_types = [](TypeStore&) { return Status(Unit{}); };
+  callbacks.answered = [] {};
+  callbacks.failed = [](const Error& error) { ADD_FAILURE() << error.message; };
+  callbacks.take_histograms = [] { return std::vector<ReportHistogram>(); };
+  callbacks.counted = [](const std::vector<TypeState>&) {};
+  Housekeeping housekeeping({{cluster->url(), "housekeeping", 1'000}, {}, 1}, clock, callbacks);
+  const Status started = housekeeping.start();
+  EXPECT_TRUE(started) << started.error().message;
+  EXPECT_EQ(waiting(), 0);
+  EXPECT_EQ(number("SELECT count(*) FROM tocsin.job_count_delta"), 0);
+}
+
+TEST_F(SilentStandby, ShardsOfADeadNodeMove) {
+  const auto node = [](const std::string& name) {
+    return NodeProcess(cluster->url(), {"--node-name", name, "--heartbeat-timeout", "2s"});
+  };
+  NodeProcess a = node("a"), b = node("b");
+  const auto shards_of_a = [&] {
+    const Reply reply = a.rest().get("/v1/shards");
+    int n = 0;
+    for (const Json& item : reply.body["items"]) n += item["node"] == "a";
+    return n;
+  };
+  EXPECT_TRUE(eventually([&] { return shards_of_a() == kShards / 2; }));
+  lose_standby();
+  b.kill();
+  EXPECT_TRUE(eventually([&] { return shards_of_a() == kShards; }));
 }
 
 // What was drawn and lost is not stored, so only the promotion itself tells that the sequence is behind.
