@@ -294,6 +294,8 @@ std::optional<Error> Session::guarded(bool is_write, const std::function<void(pq
     lose(e);
   } catch (const pqxx::broken_connection& e) {
     lose(e);
+  } catch (const pqxx::transaction_rollback& e) {
+    error = from_refusal("40000", false, is_write, said(e));  // a failed serialization or a deadlock; it has no code
   } catch (const pqxx::insufficient_privilege& e) {
     error = from_refusal("42501", false, is_write, said(e));  // the exception has no code
   } catch (const pqxx::sql_error& e) {

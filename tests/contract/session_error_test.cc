@@ -47,6 +47,13 @@ TEST_F(SessionError, ABrokenConstraintIsInvalidWhateverItsMessage) {
   EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
 }
 
+// libpqxx has an exception for them that carries no SQLSTATE.
+TEST_F(SessionError, AFailedSerializationAndADeadlockAreConflicts) {
+  for (const char* condition : {"serialization_failure", "deadlock_detected", "transaction_rollback"})
+    EXPECT_EQ(code_of("DO $$ BEGIN RAISE " + std::string(condition) + "; END $$"), ErrorCode::conflict) << condition;
+  EXPECT_EQ(session.connections(), 1U);
+}
+
 TEST_F(SessionError, ARefusalDoesNotAffectTheNextError) {
   database.query("CREATE TABLE public.days (day date) PARTITION BY RANGE (day)");
   EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
