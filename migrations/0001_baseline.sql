@@ -571,8 +571,8 @@ CREATE TABLE tocsin.outbox (
   claimed_by      bigint,       -- the node that relays it; NULL: no attempt yet, so it can be changed here, unless it has a key
   claimed_at      timestamptz,
   settled_at      timestamptz,  -- it became no job, for the reason in the next two columns
-  existing_job_id bigint,       -- the job that had the key
-  error           text          -- the shard's database refused it
+  existing_job_id bigint,       -- the job that had the key; the entry's own id: it is a job, and was changed here too late
+  error           text          -- the shard's database refused the entry, or its change
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_due ON tocsin.outbox (shard, action_time, job_id) WHERE settled_at IS NULL;
 CREATE INDEX outbox_settled ON tocsin.outbox (settled_at) WHERE settled_at IS NOT NULL;
@@ -585,12 +585,12 @@ CREATE TABLE tocsin.relayed (
   job_id     bigint PRIMARY KEY,
   source     smallint NOT NULL,     -- the database of the outbox
   gmt_create timestamptz NOT NULL,  -- of the entry: another entry with this id is another job
-  relayed_at timestamptz NOT NULL,
+  relayed_at timestamptz NOT NULL,  -- when the job was inserted, or an entry that had changed was last applied to it
   gone_at    timestamptz,           -- when its entry was found deleted
   -- Another job has the entry's idempotency key: this id, which create_job returned, stands for that job. Kept as long as
   -- that job and the entry, which stays for seven days.
   existing_job_id bigint,
-  changed_at timestamptz            -- of the entry: its changes until then are in the job
+  changed_at timestamptz            -- of the entry whose state the job has
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- Part of create_job: the shard lives in another database.
@@ -623,15 +623,22 @@ BEGIN
 END $$;
 
 -- Part of take_over: the entry of a job that was here before is cancelled or has another deadline. Does the same to the
--- job. Returns why it is too late for that, or NULL.
-CREATE FUNCTION tocsin.change_relayed(job_id bigint, is_cancelled boolean, action_time timestamptz) RETURNS text
+-- job. Returns why it is too late for that, or NULL. Refuses an entry that was read before the job got its last change
+-- from here: the entry may have changed since. The relay reads it again.
+CREATE FUNCTION tocsin.change_relayed(job_id bigint, valid_until timestamptz, is_cancelled boolean, action_time timestamptz, changed_at timestamptz) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
-  result text := CASE WHEN is_cancelled THEN tocsin.cancel_job(job_id) ELSE tocsin.reschedule_job(job_id, action_time) END;
+  result text;
 BEGIN
+  PERFORM FROM tocsin.relayed r WHERE r.job_id = job_id AND r.relayed_at <= valid_until - interval '60 seconds' FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the outbox was read before the last change of its entry' USING ERRCODE = 'serialization_failure';
+  END IF;
+  result := CASE WHEN is_cancelled THEN tocsin.cancel_job(job_id) ELSE tocsin.reschedule_job(job_id, action_time) END;
   IF result IN ('cancelled', 'rescheduled')
      OR (is_cancelled AND EXISTS (SELECT FROM tocsin.job_history_cancelled h WHERE h.job_id = job_id)) THEN
+    UPDATE tocsin.relayed r SET changed_at = changed_at, relayed_at = clock_timestamp() WHERE r.job_id = job_id;
     RETURN NULL;
   END IF;
   RETURN format('%s too late: job %s is %s', CASE WHEN is_cancelled THEN 'cancelled' ELSE 'rescheduled' END, job_id, result);
@@ -639,9 +646,10 @@ END $$;
 
 -- In the shard's database: inserts jobs for entries of another database's outbox, unless they were inserted before. One
 -- row per entry, in order; fire_at only for a new pending job. What was done to an entry in its outbox is done to its job
--- in the same transaction, also if the job was here before; error says where it was too late for that. valid_until is compared with this
--- database's clock: later, the entry may have been relayed by another node so long ago that tocsin.relayed no longer has
--- it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
+-- in the same transaction, also if the job was here before; error says where it was too late for that, and
+-- existing_job_id is the entry's own id then. valid_until is 60 seconds (IntakeStore::kHandOver) after the entries were
+-- read, by this database's clock: later, an entry may have been relayed by another node so long ago that tocsin.relayed
+-- no longer has it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
 CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamptz, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[],
                                  action_times timestamptz[], created timestamptz[], late_from timestamptz[], changed timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
 RETURNS TABLE (job_id bigint, fire_at timestamptz, existing_job_id bigint, error text)
@@ -678,11 +686,12 @@ BEGIN
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
-      ELSIF entry.changed_at > coalesce(known_, '-infinity') THEN
-        -- Or such a standby lacks the claim of the entry, which was changed there though its job was here.
-        error := tocsin.change_relayed(coalesce(existing_job_id, job_id), entry.is_cancelled, entry.action_time);
-        IF error IS NULL THEN
-          UPDATE tocsin.relayed r SET changed_at = entry.changed_at WHERE r.job_id = job_id;
+      ELSIF entry.changed_at <> coalesce(known_, '-infinity') THEN
+        -- A failover of the outbox's database lost the claim, and the entry was changed afterwards. Which of two changes
+        -- is the later one is not told by changed_at: the clock there may have gone back.
+        error := tocsin.change_relayed(job_id, valid_until, entry.is_cancelled, entry.action_time, entry.changed_at);
+        IF error IS NOT NULL THEN
+          existing_job_id := job_id;
         END IF;
       END IF;
       RETURN NEXT;
@@ -711,12 +720,7 @@ BEGIN
           DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
         ELSE
-          IF entry.changed_at IS NOT NULL THEN
-            error := tocsin.change_relayed(found_.job_id, entry.is_cancelled, entry.action_time);
-          END IF;
-          -- Asked again, it tries the change again if it was too late.
-          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id, changed_at = CASE WHEN error IS NULL THEN entry.changed_at END
-           WHERE r.job_id = job_id;
+          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
         END IF;
         RETURN NEXT;
         CONTINUE;
@@ -1031,7 +1035,7 @@ DECLARE
   shard_ smallint := (job_id & 1023)::smallint;
 BEGIN
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.error IS NOT NULL AND entry.changed_at IS NULL THEN
+  IF entry.error IS NOT NULL AND entry.existing_job_id IS DISTINCT FROM job_id THEN
     RETURN 'not found';
   ELSIF entry.error IS NULL AND entry.existing_job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id

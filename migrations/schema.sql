@@ -162,18 +162,24 @@ BEGIN
   END IF;
 END $$;
 
--- Name: change_relayed(bigint, boolean, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
+-- Name: change_relayed(bigint, timestamp with time zone, boolean, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.change_relayed(job_id bigint, is_cancelled boolean, action_time timestamp with time zone) RETURNS text
+CREATE FUNCTION tocsin.change_relayed(job_id bigint, valid_until timestamp with time zone, is_cancelled boolean, action_time timestamp with time zone, changed_at timestamp with time zone) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 #variable_conflict use_variable
 DECLARE
-  result text := CASE WHEN is_cancelled THEN tocsin.cancel_job(job_id) ELSE tocsin.reschedule_job(job_id, action_time) END;
+  result text;
 BEGIN
+  PERFORM FROM tocsin.relayed r WHERE r.job_id = job_id AND r.relayed_at <= valid_until - interval '60 seconds' FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the outbox was read before the last change of its entry' USING ERRCODE = 'serialization_failure';
+  END IF;
+  result := CASE WHEN is_cancelled THEN tocsin.cancel_job(job_id) ELSE tocsin.reschedule_job(job_id, action_time) END;
   IF result IN ('cancelled', 'rescheduled')
      OR (is_cancelled AND EXISTS (SELECT FROM tocsin.job_history_cancelled h WHERE h.job_id = job_id)) THEN
+    UPDATE tocsin.relayed r SET changed_at = changed_at, relayed_at = clock_timestamp() WHERE r.job_id = job_id;
     RETURN NULL;
   END IF;
   RETURN format('%s too late: job %s is %s', CASE WHEN is_cancelled THEN 'cancelled' ELSE 'rescheduled' END, job_id, result);
@@ -982,7 +988,7 @@ DECLARE
   shard_ smallint := (job_id & 1023)::smallint;
 BEGIN
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.error IS NOT NULL AND entry.changed_at IS NULL THEN
+  IF entry.error IS NOT NULL AND entry.existing_job_id IS DISTINCT FROM job_id THEN
     RETURN 'not found';
   ELSIF entry.error IS NULL AND entry.existing_job_id IS NOT NULL THEN
     RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
@@ -1059,11 +1065,12 @@ BEGIN
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
-      ELSIF entry.changed_at > coalesce(known_, '-infinity') THEN
-        -- Or such a standby lacks the claim of the entry, which was changed there though its job was here.
-        error := tocsin.change_relayed(coalesce(existing_job_id, job_id), entry.is_cancelled, entry.action_time);
-        IF error IS NULL THEN
-          UPDATE tocsin.relayed r SET changed_at = entry.changed_at WHERE r.job_id = job_id;
+      ELSIF entry.changed_at <> coalesce(known_, '-infinity') THEN
+        -- A failover of the outbox's database lost the claim, and the entry was changed afterwards. Which of two changes
+        -- is the later one is not told by changed_at: the clock there may have gone back.
+        error := tocsin.change_relayed(job_id, valid_until, entry.is_cancelled, entry.action_time, entry.changed_at);
+        IF error IS NOT NULL THEN
+          existing_job_id := job_id;
         END IF;
       END IF;
       RETURN NEXT;
@@ -1092,12 +1099,7 @@ BEGIN
           DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
         ELSE
-          IF entry.changed_at IS NOT NULL THEN
-            error := tocsin.change_relayed(found_.job_id, entry.is_cancelled, entry.action_time);
-          END IF;
-          -- Asked again, it tries the change again if it was too late.
-          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id, changed_at = CASE WHEN error IS NULL THEN entry.changed_at END
-           WHERE r.job_id = job_id;
+          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
         END IF;
         RETURN NEXT;
         CONTINUE;
@@ -2678,9 +2680,9 @@ GRANT ALL ON FUNCTION tocsin.cancel_job(job_id bigint) TO tocsin_handler;
 REVOKE ALL ON FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text) FROM PUBLIC;
 GRANT ALL ON FUNCTION tocsin.cancel_jobs(biz_id text, biz_type text) TO tocsin_handler;
 
--- Name: FUNCTION change_relayed(job_id bigint, is_cancelled boolean, action_time timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
+-- Name: FUNCTION change_relayed(job_id bigint, valid_until timestamp with time zone, is_cancelled boolean, action_time timestamp with time zone, changed_at timestamp with time zone); Type: ACL; Schema: tocsin; Owner: -
 
-REVOKE ALL ON FUNCTION tocsin.change_relayed(job_id bigint, is_cancelled boolean, action_time timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.change_relayed(job_id bigint, valid_until timestamp with time zone, is_cancelled boolean, action_time timestamp with time zone, changed_at timestamp with time zone) FROM PUBLIC;
 
 -- Name: FUNCTION count_horizon(); Type: ACL; Schema: tocsin; Owner: -
 

@@ -234,7 +234,8 @@ bool OutboxRelay::Outbox::settle() {
   }
   for (const TakenOver& one : unsettled_) {
     if (!one.error.empty()) {
-      spdlog::warn("outbox of {}: job {} was refused: {}", name_, one.job_id, one.error);
+      spdlog::warn("outbox of {}: job {} was {}: {}", name_, one.job_id,
+                   one.existing == one.job_id ? "changed too late" : "refused", one.error);
       next_size_ = {};
     }
     if (one.error.empty() && !one.existing) ++shared_.relayed;

@@ -39,13 +39,13 @@ struct OutboxEntry {
   std::optional<std::string> attribute_json;
 };
 
-// What became of an entry: a new job, unless `existing` or `error` is set.
+// What became of an entry: its job, unless `existing` or `error` is set.
 struct TakenOver {
   JobId job_id = 0;
   TypeId type_id = 0;
-  std::optional<WallTime> fire_at;     // of the new job, if it is pending
-  std::optional<JobId> existing;       // the job that had the entry's idempotency key already; no new job was made
-  std::string error;                   // why the entry was refused, or changed too late; empty: it was not
+  std::optional<WallTime> fire_at;  // of the new job, if it is pending
+  std::optional<JobId> existing;    // the job that had the entry's idempotency key, or job_id: it was changed too late
+  std::string error;                // why the entry was refused, or was changed too late; empty: it was not
   std::optional<WallTime> changed_at;  // of the entry as it was relayed
 };
 
@@ -104,12 +104,12 @@ class IntakeStore {
   static constexpr Duration kHandOver = std::chrono::seconds(60);
   virtual ~IntakeStore() = default;
 
-  // Creates the jobs in one transaction; one reply per entry, in order. If the job of an entry was made before, or
-  // another job has its key, changes of the entry that this job lacks (changed_at) are applied to it; TakenOver::error
-  // says where it is too late for that. `source`: the database of the outbox. `valid_until`: by this database's clock,
-  // at most kHandOver after the entries were read. Error conflict: another transaction holds a key, a type is not
-  // mirrored here yet, or valid_until has passed. Error moved: a shard does not live here. May be repeated after every
-  // Error.
+  // Creates the jobs in one transaction; one reply per entry, in order. If the job of an entry was made before, and the
+  // entry has another changed_at than it had then, its change is applied to the job; TakenOver::error says where it is
+  // too late for that. `source`: the database of the outbox. `valid_until`: by this database's clock, at most kHandOver
+  // after the entries were read. Error conflict: another transaction holds a key, a type is not mirrored here yet,
+  // valid_until has passed, or a changed entry was read before its job was made or last changed in this way. Error
+  // moved: a shard does not live here. May be repeated after every Error.
   virtual Result<std::vector<TakenOver>> take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) = 0;
 

@@ -58,7 +58,8 @@ TEST(SimulatedOutbox, MakesEveryEntryOneJobWhateverTheSeed) {
 TEST(SimulatedOutbox, NoticesEveryMistakePlantedInItsStore) {
   for (bool FakeOutboxBugs::*bug :
        {&FakeOutboxBugs::forgets_what_it_took, &FakeOutboxBugs::cancels_claimed, &FakeOutboxBugs::changes_keyed,
-        &FakeOutboxBugs::drops_later_changes, &FakeOutboxBugs::repeats_changes, &FakeOutboxBugs::settles_changed}) {
+        &FakeOutboxBugs::drops_later_changes, &FakeOutboxBugs::compares_clocks, &FakeOutboxBugs::repeats_changes,
+        &FakeOutboxBugs::settles_changed}) {
     FakeOutboxBugs bugs;
     bugs.*bug = true;
     bool is_noticed = false;

@@ -64,11 +64,13 @@ class RelayLife {
     DatabaseId source;
     std::string biz_id;
     std::optional<std::string> key;
-    bool is_cancelled = false;       // and told so
-    std::optional<WallTime> wanted;  // the last deadline that a caller was told it has
-    int created = 0;                 // how often it became a job
-    std::optional<WallTime> ended;   // the deadline of the job that ran
-    bool is_lost = false;            // a failover lost what a relay did with the entry, so it may be changed again
+    bool is_cancelled = false;           // and told so
+    std::optional<WallTime> wanted;      // the last deadline that a caller was told it has
+    int created = 0;                     // how often it became a job
+    std::optional<WallTime> ended;       // the deadline of the job that ran
+    bool is_lost = false;                // a failover lost what a relay did with the entry, so it may be changed again
+    std::optional<WallTime> changed_at;  // the entry's last change that its outbox has
+    bool is_change_lost = false;         // a failover lost a change that the job may have
   };
 
   bool chance(double p) { return random_.unit() < p; }
@@ -156,17 +158,28 @@ class RelayLife {
     }
   }
 
-  // Failovers of databases lose the last claims and deletions of entries.
+  // Failovers of databases lose the last claims, deletions and changes of entries, and each server has its own clock.
   void trouble_outboxes() {
     while (scheduler_.now() < MonoTime{} + kRelayTroubled) {
-      scheduler_.sleep(up_to(10s));
-      FakeOutbox& outbox = at(static_cast<DatabaseId>(random_.below(kRelayDatabases)));
+      scheduler_.sleep(up_to(4s));
+      const auto database_id = static_cast<DatabaseId>(random_.below(kRelayDatabases));
+      FakeOutbox& outbox = at(database_id);
       outbox.stop_standby();
       scheduler_.sleep(up_to(2s));
-      for (const JobId id : outbox.fail_over()) {
-        say("a failover gives back the entry of job " + std::to_string(id));
-        jobs_.at(id).is_lost = true;
+      clocks_.at(static_cast<std::size_t>(database_id)).step(up_to(10s) - 5s);
+      for (const OutboxEntry& entry : outbox.fail_over()) {
+        say("a failover gives back the entry of job " + std::to_string(entry.job_id));
+        Known& known = jobs_.at(entry.job_id);
+        known.is_lost = true;
         ++report_.lost;
+        if (entry.changed_at != known.changed_at) {
+          // Its callers were told of changes that nobody knows any more, except perhaps the job.
+          known.is_cancelled = false;
+          known.wanted.reset();
+          known.changed_at = entry.changed_at;
+          known.is_change_lost = true;
+        }
+        if (chance(0.5)) change(*jobs_.find(entry.job_id));
       }
     }
   }
@@ -185,7 +198,10 @@ class RelayLife {
         const auto key = has_key ? std::optional<std::string>("k") : std::nullopt;
         const JobId id = at(source).create(biz_id, up_to(30s), key, wall(source));
         if (at(source).lives_here(shard_of(id))) continue;
-        if (jobs_.try_emplace(id, Known{source, biz_id, key, false, {}, 0, {}, false}).second) ++report_.jobs;
+        const auto [known, is_new] =
+            jobs_.try_emplace(id, Known{source, biz_id, key, false, {}, 0, {}, false, {}, false});
+        if (is_new) ++report_.jobs;
+        if (is_new && chance(0.5)) change(*known);
       } else if (!jobs_.empty()) {
         // One of the last: others have gone long ago.
         const std::size_t last = std::min<std::size_t>(jobs_.size(), chance(0.5) ? 20 : jobs_.size());
@@ -198,14 +214,16 @@ class RelayLife {
     auto& [id, known] = job;
     if (known.is_cancelled) return;
     FakeOutbox& source = at(known.source);
-    const WallTime wanted = wall(known.source) + up_to(60s);
+    const WallTime now = wall(known.source), wanted = now + up_to(60s);
     if (chance(0.5)) {
-      if (!source.cancel(id, wall(known.source))) return;
+      if (!source.cancel(id, now)) return;
       known.is_cancelled = true;
+      known.changed_at = now;
       if (known.key) cancelled_keys_.insert(known.biz_id);
       ++report_.cancelled;
-    } else if (source.reschedule(id, wanted, wall(known.source))) {
+    } else if (source.reschedule(id, wanted, now)) {
       known.wanted = wanted;
+      known.changed_at = now;
       ++report_.rescheduled;
     } else {
       FakeDatabase& there = at(map_.database_of(shard_of(id))).data();
@@ -250,6 +268,9 @@ class RelayLife {
       if (known.is_cancelled && (row != live.end() || (known.ended && !is_told)))
         return breaks("I3: " + job + " was cancelled, and is pending or ran");
       if (known.is_cancelled || !known.wanted) continue;
+      const bool was_cancelled = row == live.end() && !known.ended;  // by a change that its outbox has lost
+      if (was_cancelled && !(known.is_change_lost && is_told)) return breaks("I3: " + job + " is gone");
+      if (was_cancelled) continue;
       if (known.ended ? *known.ended != *known.wanted && !is_told : row->second.job.action_time != *known.wanted)
         return breaks(job + " has another deadline than its caller was told");
     }

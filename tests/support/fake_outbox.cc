@@ -58,17 +58,21 @@ std::string FakeOutbox::error_of(JobId job) const {
   return own == entries_.end() ? "" : own->second.error;
 }
 
-std::vector<JobId> FakeOutbox::fail_over() {
-  std::vector<JobId> lost;
+bool FakeOutbox::is_refused(JobId job) const {
+  const auto own = entries_.find(job);
+  return own != entries_.end() && !own->second.error.empty() && own->second.existing != job;
+}
+
+std::vector<OutboxEntry> FakeOutbox::fail_over() {
+  std::vector<OutboxEntry> given_back;
   for (const auto& [id, before] : standby_) {
     const auto own = entries_.find(id);
     if (own != entries_.end() && own->second.claimed_at == before.claimed_at && !own->second.is_settled) continue;
-    if (own != entries_.end() && own->second.entry.changed_at != before.entry.changed_at) continue;
     entries_[id] = before;
-    lost.push_back(id);
+    given_back.push_back(before.entry);
   }
   standby_.clear();
-  return lost;
+  return given_back;
 }
 
 std::vector<OutboxEntry> FakeOutbox::claim(const std::set<Shard>& mine, const std::set<Shard>& others,
@@ -97,6 +101,7 @@ void FakeOutbox::settle(const std::vector<TakenOver>& entries) {
     } else {
       own->second.is_settled = true;
       own->second.error = taken.error;
+      own->second.existing = taken.existing;
     }
   }
 }
@@ -111,11 +116,22 @@ std::vector<JobId> FakeOutbox::gone(const std::vector<JobId>& jobs) const {
 Result<std::vector<TakenOver>> FakeOutbox::take_over(DatabaseId source, WallTime valid_until,
                                                      const std::vector<OutboxEntry>& entries, WallTime now) {
   if (now > valid_until) return Error{ErrorCode::conflict, "the outbox was read too long ago", ""};
-  for (const OutboxEntry& entry : entries)
+  for (const OutboxEntry& entry : entries) {
     if (!here_.contains(shard_of(entry.job_id))) return Error{ErrorCode::moved, "the shard lives elsewhere", ""};
+    const auto before = relayed_.find(entry.job_id);
+    if (before != relayed_.end() && has_changed(entry, before->second) &&
+        before->second.relayed_at > valid_until - IntakeStore::kHandOver)
+      return Error{ErrorCode::conflict, "the outbox was read before the last change of its entry", ""};
+  }
   std::vector<TakenOver> taken;
   for (const OutboxEntry& entry : entries) taken.push_back(take_one(source, entry, now));
   return taken;
+}
+
+bool FakeOutbox::has_changed(const OutboxEntry& entry, const Relayed& record) const {
+  if (!entry.changed_at || bugs.drops_later_changes) return false;
+  if (bugs.compares_clocks) return !record.changed_at || *entry.changed_at > *record.changed_at;
+  return entry.changed_at != record.changed_at || bugs.repeats_changes;
 }
 
 TakenOver FakeOutbox::take_one(DatabaseId source, const OutboxEntry& entry, WallTime now) {
@@ -123,20 +139,20 @@ TakenOver FakeOutbox::take_one(DatabaseId source, const OutboxEntry& entry, Wall
   if (const auto before = relayed_.find(entry.job_id); before != relayed_.end()) {
     Relayed& record = before->second;
     reply.existing = record.existing;
-    const bool is_later = entry.changed_at && (!record.changed_at || *entry.changed_at > *record.changed_at);
     if (record.source != source || record.gmt_create != entry.gmt_create) {
       reply.error = "its job_id is that of another job";
-    } else if ((is_later && !bugs.drops_later_changes) || (entry.changed_at && bugs.repeats_changes)) {
-      reply.error = change_relayed(record.existing.value_or(entry.job_id), entry, now);
-      if (reply.error.empty()) record.changed_at = entry.changed_at;
+    } else if (has_changed(entry, record)) {
+      reply.error = change_relayed(entry, now);
+      if (reply.error.empty())
+        record.changed_at = entry.changed_at, record.relayed_at = now;
+      else
+        reply.existing = entry.job_id;
     }
     return reply;
   }
   Relayed record{source, entry.gmt_create, now, {}, {}, entry.changed_at};
   if (const auto key = database_.job_with_key(entry.biz_id, entry.type_id, entry.idempotency_key)) {
     record.existing = reply.existing = key;
-    if (entry.changed_at) reply.error = change_relayed(*key, entry, now);
-    if (!reply.error.empty()) record.changed_at = {};
   } else if (!database_.copy_of(entry.job_id)) {
     database_.insert_with_id(entry.job_id, entry.biz_id, entry.type_id, entry.action_time, entry.idempotency_key,
                              entry.gmt_create, now);
@@ -149,7 +165,8 @@ TakenOver FakeOutbox::take_one(DatabaseId source, const OutboxEntry& entry, Wall
   return reply;
 }
 
-std::string FakeOutbox::change_relayed(JobId job, const OutboxEntry& entry, WallTime now) {
+std::string FakeOutbox::change_relayed(const OutboxEntry& entry, WallTime now) {
+  const JobId job = entry.job_id;
   if (entry.is_cancelled) {
     const auto reply = database_.cancel({job}, now);
     const auto copy = database_.copy_of(job);

@@ -21,6 +21,7 @@ struct FakeOutboxBugs {
   bool cancels_claimed = false;       // a cancel changes an entry that a relay has claimed
   bool changes_keyed = false;         // an entry with a key is changed, though another job may have the key
   bool drops_later_changes = false;   // take_over() ignores changes of an entry whose job was there before
+  bool compares_clocks = false;       // take_over() takes the change with the later time for the later change
   bool repeats_changes = false;       // take_over() applies a change of an entry again, which the job had already
   bool settles_changed = false;       // settle() deletes an entry that was changed since it was relayed
 };
@@ -43,10 +44,11 @@ class FakeOutbox {
   bool reschedule(JobId job, WallTime action_time, WallTime now);
   // Why the entry was refused, or changed too late; empty: it was not, or there is no such entry.
   std::string error_of(JobId job) const;
-  // The standby hears no more of what relays do here; and it takes over: that is lost. Returns the entries concerned,
-  // as they are now. What callers were answered is kept.
+  bool is_refused(JobId job) const;  // it became no job
+  // The standby hears no more; and it takes over: what was done to the entries that relays have claimed since is lost.
+  // Returns them as they are now. Entries that are new, or that no relay has claimed, are kept.
   void stop_standby() { standby_ = entries_; }
-  std::vector<JobId> fail_over();
+  std::vector<OutboxEntry> fail_over();
   // As retention: deletes the job from history, long after it ended.
   void drop(JobId job) { database_.drop_copy(job); }
 
@@ -67,6 +69,7 @@ class FakeOutbox {
     std::optional<WallTime> claimed_at;
     bool is_settled = false;
     std::string error;
+    std::optional<JobId> existing;
   };
   struct Relayed {
     DatabaseId source;
@@ -77,7 +80,8 @@ class FakeOutbox {
   };
   Entry* changeable(JobId job);
   TakenOver take_one(DatabaseId source, const OutboxEntry& entry, WallTime now);
-  std::string change_relayed(JobId job, const OutboxEntry& entry, WallTime now);
+  bool has_changed(const OutboxEntry& entry, const Relayed& record) const;
+  std::string change_relayed(const OutboxEntry& entry, WallTime now);
 
   FakeDatabase& database_;
   const std::set<Shard> here_;
