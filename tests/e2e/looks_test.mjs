@@ -16,10 +16,11 @@ export async function busy(stand) {
   await node.call('PUT', 'v1/types/paused.one', {handler: {kind: 'noop'}});
   await node.call('PUT', `v1/types/${kLong}`, {handler: {kind: 'webhook', url: 'http://127.0.0.1:9/a/path/that/has/no/place/to/break/in/it'}});
   await node.call('POST', 'v1/types/paused.one/pause', {until: '2040-01-01T00:00:00Z'});
-  const jobs = Array.from({length: 120}, (_, i) => ({biz_type: i % 5 ? 'order.unpaid' : 'paused.one', biz_id: `order-${i}`, delay_ms: i % 3 ? i * 60_000 : 0}));
+  const jobs = Array.from({length: 120}, (_, i) => ({biz_type: i % 5 ? 'order.unpaid' : 'paused.one', biz_id: `order-${i}`, delay_ms: i % 3 ? (20 + i) * 60_000 : 0})); // none fires while a screen is looked at
   await node.call('POST', 'v1/jobs/batch', {jobs});
   for (let i = 0; i < 3; ++i) await node.job('mail.remind', `mail-${i}`, {delay_ms: 0});
   await eventually('mails are dead', async () => (await node.call('GET', 'v1/jobs?status=dead')).data.items.length === 3);
+  await eventually('their deaths are counted', async () => (await node.call('GET', 'v1/overview')).data.reasons.length > 0);
   shared = node;
   return node;
 }
