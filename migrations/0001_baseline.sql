@@ -647,9 +647,9 @@ END $$;
 -- In the shard's database: inserts jobs for entries of another database's outbox, unless they were inserted before. One
 -- row per entry, in order; fire_at only for a new pending job. What was done to an entry in its outbox is done to its job
 -- in the same transaction, also if the job was here before; error says where it was too late for that, and
--- existing_job_id is the entry's own id then. valid_until is 60 seconds (IntakeStore::kHandOver) after the entries were
--- read, by this database's clock: later, an entry may have been relayed by another node so long ago that tocsin.relayed
--- no longer has it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
+-- existing_job_id is the entry's own id then. valid_until is compared with this database's clock: 60 seconds
+-- (IntakeStore::kHandOver) after the entries were read. After that time another node may have relayed an entry, and
+-- tocsin.relayed may have deleted its row of it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
 CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamptz, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[],
                                  action_times timestamptz[], created timestamptz[], late_from timestamptz[], changed timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
 RETURNS TABLE (job_id bigint, fire_at timestamptz, existing_job_id bigint, error text)

@@ -6,10 +6,9 @@
 // Implemented by src/postgres/pg_outbox and, except OutboxLookup, by FakeOutbox (tests/support).
 //
 // A relay claims an entry before it relays it. In its outbox an entry can be cancelled or rescheduled only before that,
-// and only if it has no idempotency key: another job may have the key. take_over()
-// inserts the job and a record of the entry in one transaction, so any node may repeat it. Then the entry is deleted.
-// No node relays an entry that it read longer ago than kHandOver, and the record is kept for longer than that, so no
-// entry becomes two jobs.
+// and only if it has no idempotency key: another job may have the key. take_over() inserts the job and a record of the
+// entry in one transaction, so any node may repeat it. Then the entry is deleted. No node relays an entry that it read
+// longer ago than kHandOver, and the record is kept for longer than that, so no entry becomes two jobs.
 #pragma once
 
 #include <chrono>

@@ -48,9 +48,8 @@ class PgClientStore final : public ClientStore {
                        std::vector<std::size_t>& held, int& tries);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job
   // After a commit whose answer was lost: looks for the jobs that it would have created. True: all exist, and `replies`
-  // are completed from them. False: at least one is not there, or its id is that of another job, because nothing was
-  // committed or its type refused it;
-  // create() stays in doubt then.
+  // are completed from them. False: nothing was committed, a type refused its job, or an id is that of another job by
+  // now; create() stays in doubt then.
   Result<bool> find_created(std::span<const NewJob> jobs, const std::vector<JobId>& created,
                             std::vector<CreateReply>& replies);
   using CancelReplies = std::unordered_map<JobId, CancelReply>;

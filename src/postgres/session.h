@@ -54,8 +54,8 @@ struct SessionConfig {
   std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
   // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither, and
-  // synchronous_commit is local (through a pooler the role's). A promotion may lose what the session writes and reads,
-  // so nobody must be answered with it.
+  // synchronous_commit is local (through a pooler the role's). A promotion may lose what the session writes and reads.
+  // False is only for data that is in no caller's answer.
   bool waits_for_standby = true;
 };
 

@@ -31,7 +31,8 @@ class BulkStage final : public Stage {
   const char* name() const override { return runner_.name(); }
   MonoTime step(MonoTime now) override;
 
-  // Queues a request; wakes nobody. False: kMostRequests wait already, or the stage is closed; `work` is not called.
+  // Queues a request. The caller then wakes the thread. Returns false, and does not call `work`, if kMostRequests wait
+  // already or the stage is closed.
   bool post(Work work);
   // Accepts no more requests.
   void close();

@@ -1,5 +1,5 @@
-// A synchronous standby that does not answer: each commit waits for it, and nobody else sees what waits. And a standby
-// that lacks the last commits and takes over.
+// Two cases of a standby. A synchronous one does not answer: each commit waits for it, and other sessions do not see
+// the rows of a commit that waits. A lagging one is promoted without the last commits.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -177,8 +177,8 @@ TEST_F(SilentStandby, CreatesThatAreGivenUpLeaveOneProcess) {
   EXPECT_EQ(waiting(), 1);
 }
 
-// Both statements of a create that come before the insert. PgClientStore::warm_up() executes the insert, too. PostgreSQL
-// logs a sequence for 32 numbers in advance: 100 are logged in any case.
+// Both statements of a create that come before the insert. PgClientStore::warm_up() executes the insert, too.
+// PostgreSQL logs a sequence for 32 numbers in advance: 100 are logged in any case.
 TEST_F(SilentStandby, DrawingIdsDoesNotWaitForIt) {
   lose_standby();
   session.answer_within(kShort);

@@ -173,7 +173,7 @@ class RelayLife {
         known.is_lost = true;
         ++report_.lost;
         if (entry.changed_at != known.changed_at) {
-          // Its callers were told of changes that nobody knows any more, except perhaps the job.
+          // The outbox has lost changes that it had acknowledged. Only the job may still have them.
           known.is_cancelled = false;
           known.wanted.reset();
           known.changed_at = entry.changed_at;
