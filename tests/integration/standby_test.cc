@@ -104,6 +104,12 @@ class SilentStandby : public ::testing::Test {
     ASSERT_FALSE(noted);
     ASSERT_EQ(noted.error().code, ErrorCode::in_doubt) << noted.error().message;
   }
+  void expect_noted_when_it_answers() {
+    find_standby();
+    Result<int> n = 0;
+    ASSERT_TRUE(eventually([&] { return (n = count_noted()).ok(); })) << n.error().message;
+    EXPECT_EQ(*n, 1);
+  }
   void expect_unavailable() {
     const auto n = count_noted();
     ASSERT_FALSE(n) << "read " << *n << ", which a promoted standby does not have";
@@ -122,10 +128,7 @@ TEST_F(SilentStandby, ACommitThatWaitsForItIsNotEndedAndNotRead) {
   for (int i = 0; i < 3; ++i) expect_unavailable();
   EXPECT_EQ(waiting(), 1) << "no further commit waits";
   EXPECT_EQ(number("SELECT count(*) FROM public.noted"), 0) << "the standby lacks it";
-  find_standby();
-  Result<int> n = 0;
-  EXPECT_TRUE(eventually([&] { return (n = count_noted()).ok(); })) << n.error().message;
-  EXPECT_EQ(*n, 1);
+  expect_noted_when_it_answers();
 }
 
 // By an operator, or by a crash and a restart.
@@ -136,10 +139,7 @@ TEST_F(SilentStandby, WhatBecameVisibleWithoutItIsNotReadAfterDoubt) {
   for (int i = 0; i < 2; ++i) expect_unavailable();
   EXPECT_EQ(waiting(), 1) << "further tries leave no more commits that wait";
   session.answer_within(Duration::max());
-  find_standby();
-  Result<int> n = 0;
-  EXPECT_TRUE(eventually([&] { return (n = count_noted()).ok(); })) << n.error().message;
-  EXPECT_EQ(*n, 1);
+  expect_noted_when_it_answers();
 }
 
 // PostgreSQL reports the success of a commit whose wait was cancelled, with a warning.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <latch>
+#include <numeric>
+#include <span>
 
 #include "base/system_clock.h"
 #include "support/manual_clock.h"
@@ -23,11 +25,12 @@ std::vector<int> all_of(const Batches& batches) {
   return all;
 }
 
-TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
-  std::latch first_flush_begun(1), rest_pushed(1), all_flushed(61);
+// The batches of items of which all but the first come while the first is flushed.
+Batches batches_of(const std::vector<int>& items, std::size_t batch_size, Coalescer<int>::Weight weight = {}) {
+  std::latch first_flush_begun(1), rest_pushed(1), all_flushed(static_cast<std::ptrdiff_t>(items.size()));
   Batches batches;
   const ManualClock still;  // the first flush is never so slow that the second writer helps
-  Coalescer<int> coalescer({}, 1, still, 100, 50, [&](PgClientStore&, std::vector<int> batch) {
+  const auto flush = [&](PgClientStore&, std::vector<int> batch) {
     const auto n = static_cast<std::ptrdiff_t>(batch.size());
     batches.push_back(std::move(batch));
     if (batches.size() == 1) {
@@ -35,12 +38,20 @@ TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
       rest_pushed.wait();
     }
     all_flushed.count_down(n);
-  });
-  ASSERT_TRUE(coalescer.push(0));
+  };
+  Coalescer<int> coalescer({}, 1, still, 100, batch_size, flush, std::move(weight));
+  EXPECT_TRUE(coalescer.push(items.front()));
   first_flush_begun.wait();
-  for (int i = 1; i <= 60; ++i) ASSERT_TRUE(coalescer.push(i));
+  for (const int item : std::span(items).subspan(1)) EXPECT_TRUE(coalescer.push(item));
   rest_pushed.count_down();
   all_flushed.wait();  // once it stops, both writers write
+  return batches;
+}
+
+TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
+  std::vector<int> items(61);
+  std::iota(items.begin(), items.end(), 0);
+  const Batches batches = batches_of(items, 50);
   ASSERT_EQ(batches.size(), 3U);
   EXPECT_EQ(batches[0].size(), 1U);
   EXPECT_EQ(batches[1].size(), 50U) << "no more than a batch holds";
@@ -49,25 +60,8 @@ TEST(Coalescer, RequestsDuringAFlushShareTheNextOne) {
 }
 
 TEST(Coalescer, ABatchEndsBeforeItWeighsTooMuch) {
-  std::latch first_flush_begun(1), rest_pushed(1), all_flushed(9);
-  Batches batches;
-  const ManualClock still;
-  Coalescer<int> coalescer({}, 1, still, 100, 4,
-                           [&](PgClientStore&, std::vector<int> batch) {
-                             const auto n = static_cast<std::ptrdiff_t>(batch.size());
-                             batches.push_back(std::move(batch));
-                             if (batches.size() == 1) {
-                               first_flush_begun.count_down();
-                               rest_pushed.wait();
-                             }
-                             all_flushed.count_down(n);
-                           },
-                           {[](int weight) { return static_cast<std::size_t>(weight); }, 10});
-  ASSERT_TRUE(coalescer.push(1));
-  first_flush_begun.wait();
-  for (const int weight : {4, 6, 1, 11, 1, 1, 1, 1}) ASSERT_TRUE(coalescer.push(weight));
-  rest_pushed.count_down();
-  all_flushed.wait();
+  const auto weight = [](int item) { return static_cast<std::size_t>(item); };
+  const Batches batches = batches_of({1, 4, 6, 1, 11, 1, 1, 1, 1}, 4, {weight, 10});
   const Batches expected = {{1}, {4, 6}, {1}, {11}, {1, 1, 1, 1}};
   EXPECT_EQ(batches, expected) << "one that weighs more than a batch may is alone";
 }
