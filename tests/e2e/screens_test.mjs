@@ -352,14 +352,18 @@ export async function ARefreshMovesNothing(stand) {
     const elements = (entry) => entry.sources.map((source) => source.node).filter((where) => where instanceof Element);
     new PerformanceObserver((list) => window.shifts.push(...list.getEntries().filter((entry) => elements(entry).length > 0).map((entry) => `${entry.value} ${elements(entry).map((where) => where.outerHTML.slice(0, 80))}`))).observe({type: 'layout-shift', buffered: true});
   });
-  // Ages between two heartbeats are short and long by chance; here they are so in turns.
+  // How long an age reads depends on the moment; here short and long ones follow each other.
   let reads = 0;
-  await page.route('**/v1/nodes?*', async (route) => {
+  const changed = async (route, change) => {
     const response = await route.fetch(), data = await response.json();
     ++reads;
-    for (const item of data.items) item.heartbeat_age_ms = [9, 132, 1100, 59_000][reads % 4];
+    data.items.forEach(change);
     await route.fulfill({response, json: data});
-  });
+  };
+  await page.route('**/v1/nodes?*', (route) => changed(route, (item) => { item.heartbeat_age_ms = [9, 132, 1100, 59_000][reads % 4]; }));
+  await page.route('**/v1/jobs?*', (route) => changed(route, (item) => {
+    if (item.status === 'pending') item.fire_at = new Date(Date.now() + [-9, 86_370, -86_370, 3599][reads % 4] * 1000).toISOString();
+  }));
   const [{job_id: dead}] = (await node.call('GET', 'v1/jobs?status=dead')).data.items, [{job_id: pending}] = (await node.call('GET', 'v1/jobs?status=pending')).data.items;
   for (const screen of ['overview', 'types', 'types&type=order.unpaid', 'jobs', `job&id=${dead}`, `job&id=${pending}`, 'dead', 'calendar', 'cluster', 'reports']) {
     let answers = 0;
