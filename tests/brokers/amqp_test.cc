@@ -157,6 +157,8 @@ TEST_F(Amqp, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {
   std::set<std::string> dead;
   for (const QueuedMessage& message : probe().take_all("entry.dead")) dead.insert(message.id);
   EXPECT_EQ(dead, (std::set<std::string>{"bad-1", "bad-2", "bad-3"}));
+  for (const std::string& id : dead)
+    EXPECT_NE(node().log().find(": message " + id + " is refused: "), std::string::npos) << id;
 }
 
 TEST_F(Amqp, EqualMessagesWithoutAnIdCreateOneJob) {
