@@ -119,11 +119,9 @@ class Backend {
   virtual bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) = 0;
 
   // Waits until no outbox (jobs of SQL callers on their way to another database) has an entry for the jobs or keys of
-  // `queries`, and until their shards live where this node looks for them (its map may be old after a move). Then calls
-  // `proceed` once. So a request sees what others committed before it (ADR 0022, 0021).
+  // `queries`, then calls `proceed` once. So a request sees what SQL callers committed before it (ADR 0022).
   // - Result: the databases that do not answer and were therefore not asked. What is not found may wait in one of them.
   // - Error conflict, field kInOutbox: an entry still waits after 2 s, or a lookup failed.
-  // - Error moved: after 3 s a shard still lives elsewhere, or nowhere because it is moving.
   // - Error unavailable, field kFull: too many requests wait.
   // - Thread: `proceed` is called on any thread, the caller's included. With a single database it is called at once.
   //

@@ -18,8 +18,8 @@ class SessionOutboxLookup final : public OutboxLookup {
   explicit SessionOutboxLookup(SessionConfig config) : session_(std::move(config)) {
     session_.answer_within(kAnswerWithin);
   }
-  Result<std::vector<LookupAnswer>> look_up(std::span<const EntryQuery> queries) override {
-    return lookup_.look_up(queries);
+  Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override {
+    return lookup_.are_waiting(queries);
   }
   Status announce() override { return lookup_.announce(); }
 
@@ -107,21 +107,15 @@ std::vector<OutboxWaiter::Request> OutboxWaiter::settle(std::vector<Request> req
 bool OutboxWaiter::settle_together(std::span<Request> requests, std::vector<Request>& rest) {
   std::vector<EntryQuery> queries;
   for (const Request& each : requests) std::ranges::copy(each.queries, std::back_inserter(queries));
-  const auto answers = look_up(queries);
-  if (!answers) return false;
+  const auto waiting = look_up(queries);
+  if (!waiting) return false;
   std::size_t next = 0;
   for (Request& each : requests) {
     std::vector<EntryQuery> left;
-    bool has_moved = false;
-    for (EntryQuery& query : each.queries) {
-      const LookupAnswer answer = (*answers)[next++];
-      has_moved = has_moved || answer == LookupAnswer::home_moved;
-      if (answer == LookupAnswer::waits) left.push_back(std::move(query));
-    }
+    for (EntryQuery& query : each.queries)
+      if ((*waiting)[next++]) left.push_back(std::move(query));
     each.queries = std::move(left);
-    if (has_moved)
-      reply(each, Answer::home_moved);
-    else if (each.queries.empty())
+    if (each.queries.empty())
       reply(each, Answer::gone);
     else
       rest.push_back(std::move(each));
@@ -130,10 +124,10 @@ bool OutboxWaiter::settle_together(std::span<Request> requests, std::vector<Requ
 }
 
 // A request may have more queries than a statement.
-Result<std::vector<LookupAnswer>> OutboxWaiter::look_up(const std::vector<EntryQuery>& queries) {
-  std::vector<LookupAnswer> all;
+Result<std::vector<bool>> OutboxWaiter::look_up(const std::vector<EntryQuery>& queries) {
+  std::vector<bool> all;
   for (std::size_t i = 0; i < queries.size(); i += kLookupBatch) {
-    const auto part = lookup_->look_up(std::span(queries).subspan(i, std::min(kLookupBatch, queries.size() - i)));
+    const auto part = lookup_->are_waiting(std::span(queries).subspan(i, std::min(kLookupBatch, queries.size() - i)));
     if (!part) {
       hooks_.failed(part.error());
       return part.error();

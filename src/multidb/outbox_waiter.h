@@ -31,11 +31,10 @@ class OutboxWaiter {
   static constexpr Duration kPatience = std::chrono::seconds(2);
   static constexpr std::size_t kMostQueries = 100'000;  // queries that may wait; push() refuses more
   enum class Answer {
-    gone,        // no entry waits
-    waits,       // an entry still waits after kPatience, or at stop()
-    home_moved,  // the shard of a query does not live here, although the query names it as EntryQuery::home
-    not_asked,   // hooks.is_answering() was false: the database is known not to answer
-    unknown,     // the lookup failed
+    gone,       // no entry waits
+    waits,      // an entry still waits after kPatience, or at stop()
+    not_asked,  // hooks.is_answering() was false: the database is known not to answer
+    unknown,    // the lookup failed
   };
   using Done = std::function<void(Answer)>;
 
@@ -65,12 +64,11 @@ class OutboxWaiter {
   };
 
   void run();
-  // Answers the requests whose entries are gone or whose home has moved; if the lookup fails, answers all. Returns the
-  // others.
+  // Answers the requests whose entries are gone; if the lookup fails, answers all. Returns the others.
   std::vector<Request> settle(std::vector<Request> requests);
   // settle() for requests that share a lookup; adds requests that still wait to `rest`. False: the lookup failed.
   bool settle_together(std::span<Request> requests, std::vector<Request>& rest);
-  Result<std::vector<LookupAnswer>> look_up(const std::vector<EntryQuery>& queries);
+  Result<std::vector<bool>> look_up(const std::vector<EntryQuery>& queries);
   void reply(Request& request, Answer answer);
 
   const std::unique_ptr<OutboxLookup> lookup_;

@@ -23,10 +23,6 @@ Error in_outbox(const std::string& database) {
           kInOutbox};
 }
 
-Error moved_from(const std::string& database) {
-  return {ErrorCode::moved, "it does not live in the database " + database + " at the moment", ""};
-}
-
 Error unknown_outbox(const std::string& database) {
   return {ErrorCode::conflict, "The database " + database + " did not tell whether the job is on its way from it",
           kInOutbox};
@@ -41,10 +37,9 @@ class OutboxAnswers {
 
   // Calls `proceed` with the last answer. The first error wins.
   void take(const Database& database, OutboxWaiter::Answer answer) {
-    take(answer == OutboxWaiter::Answer::waits        ? Status(in_outbox(database.name()))
-         : answer == OutboxWaiter::Answer::home_moved ? Status(moved_from(database.name()))
-         : answer == OutboxWaiter::Answer::unknown    ? Status(unknown_outbox(database.name()))
-                                                      : Status(Unit{}),
+    take(answer == OutboxWaiter::Answer::waits     ? Status(in_outbox(database.name()))
+         : answer == OutboxWaiter::Answer::unknown ? Status(unknown_outbox(database.name()))
+                                                   : Status(Unit{}),
          answer == OutboxWaiter::Answer::not_asked ? &database : nullptr);
   }
   void take(const Status& one, const Database* unasked = nullptr) {
@@ -129,21 +124,11 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
 
 void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
   if (!has_several_databases()) return proceed(Unasked{});
-  after_outboxes_until(clock_.now() + kPatience, std::move(queries), std::move(proceed));
-}
-
-std::vector<EntryQuery> NodeBackend::queries_for(DatabaseId database_id, std::vector<EntryQuery> queries) const {
-  for (EntryQuery& query : queries) {
-    const Shard shard = shard_of_query(query);
-    query.home = map_.database_of(shard) == database_id ? std::optional(shard) : std::nullopt;
-  }
-  return queries;
-}
-
-void NodeBackend::after_outboxes_until(MonoTime until, std::vector<EntryQuery> queries, Proceed proceed) {
   // A request for a database that does not answer need not wait for entries that cannot be relayed to it.
-  std::erase_if(
-      queries, [this](const EntryQuery& query) { return !map_.is_answering(map_.database_of(shard_of_query(query))); });
+  std::erase_if(queries, [this](const EntryQuery& query) {
+    const Shard shard = query.job_id != 0 ? shard_of(query.job_id) : shard_of(query.biz_id, shards_);
+    return !map_.is_answering(map_.database_of(shard));
+  });
   if (queries.empty()) return proceed(Unasked{});
   std::vector<Database*> asked;
   Unasked unasked;
@@ -155,16 +140,10 @@ void NodeBackend::after_outboxes_until(MonoTime until, std::vector<EntryQuery> q
       unasked.push_back(database->database_id());
   }
   if (asked.empty()) return proceed(std::move(unasked));
-  const auto answer = [this, until, queries, proceed = std::move(proceed)](Result<Unasked> result) {
-    const bool has_moved = !result && result.error().code == ErrorCode::moved;
-    const auto again = [this, until, queries, proceed] { after_outboxes_until(until, queries, proceed); };
-    if (!has_moved || !queue_retry(until, again)) proceed(std::move(result));
-  };
-  const auto answers = std::make_shared<OutboxAnswers>(asked.size(), std::move(unasked), answer);
+  const auto answers = std::make_shared<OutboxAnswers>(asked.size(), std::move(unasked), std::move(proceed));
   for (Database* database : asked) {
-    const auto take = [answers, database](OutboxWaiter::Answer what) { answers->take(*database, what); };
-    if (!database->await_outbox(queries_for(database->database_id(), queries), take))
-      answers->take(too_many_requests());
+    const auto take = [answers, database](OutboxWaiter::Answer answer) { answers->take(*database, answer); };
+    if (!database->await_outbox(queries, take)) answers->take(too_many_requests());
   }
 }
 

@@ -135,14 +135,6 @@ class NodeBackend final : public Backend {
   template <class Reply>
   bool send_and_look_again(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
                            std::function<void(Result<Reply>)> done);
-  // after_outboxes(), repeated until the time `until` while a shard does not live in the database that the map names.
-  using Proceed = std::function<void(Result<Unasked>)>;
-  void after_outboxes_until(MonoTime until, std::vector<EntryQuery> queries, Proceed proceed);
-  // The queries with EntryQuery::home set if the map names this database.
-  std::vector<EntryQuery> queries_for(DatabaseId database_id, std::vector<EntryQuery> queries) const;
-  Shard shard_of_query(const EntryQuery& query) const {
-    return query.job_id != 0 ? shard_of(query.job_id) : shard_of(query.biz_id, shards_);
-  }
   bool has_several_databases() const { return retry_queue_.has_value(); }
   // Requests a heartbeat, which reads the shard map, and calls `attempt` in about 20 ms, on the retry queue's thread.
   // False: `until` has passed or the queue is full; `attempt` is not called.

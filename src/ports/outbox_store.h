@@ -80,15 +80,8 @@ class OutboxStore {
 
 // Which entries a request asks about: the entry of one job, or all entries of a business key.
 struct EntryQuery {
-  JobId job_id = 0;             // 0: asks by biz_id
-  std::string biz_id;           // empty: asks by job_id
-  std::optional<Shard> home{};  // the shard of both, in the database where the request looks for the job
-};
-
-enum class LookupAnswer {
-  none,        // no entry waits; EntryQuery::home lives in this database
-  waits,       // an entry waits
-  home_moved,  // no entry waits, but EntryQuery::home does not live in this database (any more, or yet)
+  JobId job_id = 0;    // 0: asks by biz_id
+  std::string biz_id;  // empty: asks by job_id
 };
 
 // Thread: owner only.
@@ -96,8 +89,8 @@ class OutboxLookup {
  public:
   virtual ~OutboxLookup() = default;
 
-  // One answer per query, in order. Sees all that was committed before the call.
-  virtual Result<std::vector<LookupAnswer>> look_up(std::span<const EntryQuery> queries) = 0;
+  // For each query, in order: whether an entry waits in this outbox. Sees all that was committed before the call.
+  virtual Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) = 0;
   // Notifies the relays of all nodes that entries wait.
   virtual Status announce() = 0;
 };

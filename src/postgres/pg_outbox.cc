@@ -88,22 +88,18 @@ Result<OutboxSize> PgOutbox::size() {
   });
 }
 
-Result<std::vector<LookupAnswer>> PgOutboxLookup::look_up(std::span<const EntryQuery> queries) {
-  PgArray jobs, keys, homes;
+Result<std::vector<bool>> PgOutboxLookup::are_waiting(std::span<const EntryQuery> queries) {
+  PgArray jobs, keys;
   for (const EntryQuery& query : queries) {
     jobs.add(query.job_id);
     keys.add_text(query.biz_id);
-    homes.add(query.home);
   }
-  return session_.read<std::vector<LookupAnswer>>([&](pqxx::nontransaction& tx) {
-    std::vector<LookupAnswer> answers;
-    for (const auto& row :
-         exec(tx, session_.prepared("outbox_lookup"), jobs.literal(), keys.literal(), homes.literal()))
-      answers.push_back(row[0].as<bool>()   ? LookupAnswer::waits
-                        : row[1].as<bool>() ? LookupAnswer::none
-                                            : LookupAnswer::home_moved);
-    TOCSIN_ASSERT(answers.size() == queries.size());
-    return answers;
+  return session_.read<std::vector<bool>>([&](pqxx::nontransaction& tx) {
+    std::vector<bool> waiting;
+    for (const auto& row : exec(tx, session_.prepared("outbox_lookup"), jobs.literal(), keys.literal()))
+      waiting.push_back(row[0].as<bool>());
+    TOCSIN_ASSERT(waiting.size() == queries.size());
+    return waiting;
   });
 }
 

@@ -32,7 +32,7 @@ class PgOutbox final : public OutboxStore {
 class PgOutboxLookup final : public OutboxLookup {
  public:
   explicit PgOutboxLookup(Session& session) : session_(session) {}
-  Result<std::vector<LookupAnswer>> look_up(std::span<const EntryQuery> queries) override;
+  Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override;
   Status announce() override;
 
  private:

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <future>
 #include <set>
 
 namespace tocsin {
@@ -224,49 +223,6 @@ TEST(Outbox, TheIdOfARepeatedCreateNamesTheJobToEveryVerb) {
   EXPECT_TRUE(many.body["not_found"].empty()) << many.text;
   EXPECT_EQ(all.text(2, "SELECT tocsin.cancel_job(" + std::to_string(ids[1]) + ")"), "finished");
   EXPECT_EQ(all.number(2, "SELECT count(*) FROM tocsin.job"), 1);
-}
-
-// A shard that moves is opened in its new database before every node knows that. A node with the old map looks for a
-// job where it cannot be any more.
-TEST(Outbox, WhatWasCreatedWhereAShardMovedToIsNotUnknown) {
-  TestDatabase a(0), b(0);
-  const OutboxDatabases both({a.url(), b.url()});
-  const auto node = both.node();
-  const std::string key = outbox_key(5), id = std::to_string(1024 * 4 + 5);
-  const auto ask_all = [&] {
-    std::vector<std::future<Reply>> replies;
-    const auto ask = [&](auto call) {
-      replies.push_back(std::async(std::launch::async, [&node, call] { return call(Rest(node->port())); }));
-    };
-    for (const std::string& path : {"/v1/jobs/" + id, "/v1/jobs/" + id + "/explain", "/v1/jobs?biz_id=" + key})
-      ask([path](Rest rest) { return rest.get(path); });
-    for (const char* const verb : {"/cancel", "/run", "/retry"})
-      ask([path = "/v1/jobs/" + id + verb](Rest rest) { return rest.post(path); });
-    for (const Json& body : {Json{{"biz_id", key}}, Json{{"job_ids", {id}}}})
-      ask([body](Rest rest) { return rest.post("/v1/jobs/cancel", body); });
-    std::vector<Reply> all;
-    for (auto& reply : replies) all.push_back(reply.get());
-    return all;
-  };
-  const auto statuses_of = [](const std::vector<Reply>& replies) {
-    std::vector<int> statuses;
-    for (const Reply& reply : replies) statuses.push_back(reply.status);
-    return statuses;
-  };
-
-  both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
-  auto replies = ask_all();
-  const Json locked = replies.back().body["locked"];
-  replies.pop_back();
-  EXPECT_EQ(statuses_of(replies), std::vector<int>(7, 503));
-  for (const Reply& reply : replies) EXPECT_NE(reply.text.find("moving"), std::string::npos) << reply.text;
-  EXPECT_EQ(locked, Json::array({id}));
-
-  both.query(1, "SELECT tocsin.thaw_shard(5::smallint)");
-  both.query(1, "SELECT tocsin.open_shard(5::smallint)");
-  replies = ask_all();
-  EXPECT_EQ(statuses_of(replies), (std::vector{404, 404, 200, 404, 404, 404, 200, 200}));
-  EXPECT_EQ(replies.back().body["not_found"], Json::array({id}));
 }
 
 }  // namespace

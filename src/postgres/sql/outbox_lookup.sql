@@ -1,10 +1,8 @@
--- Whether an entry waits for each job $1, or, where that is 0, for the key $2; and whether the shard $3, if it is not
--- NULL, lives in this database; in order.
+-- Whether an entry waits for each job $1, or, where that is 0, for the key $2; in order.
 -- Index: the primary key of tocsin.outbox for a job, outbox_biz for a key. Hazard: as EXISTS the planner may read the
 -- whole outbox into a hash table, which costs what its backlog costs.
-SELECT j.is_there IS NOT NULL OR k.is_there IS NOT NULL,
-       coalesce(q.home = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true)
-FROM unnest($1::bigint[], $2::text[], $3::smallint[]) WITH ORDINALITY q (job_id, biz_id, home, ord)
+SELECT j.is_there IS NOT NULL OR k.is_there IS NOT NULL
+FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY q (job_id, biz_id, ord)
 LEFT JOIN LATERAL (
   SELECT true AS is_there
   FROM tocsin.outbox o

@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 struct Entries {
   std::set<JobId> jobs;
   std::set<std::string> keys;
-  std::set<Shard> elsewhere;  // shards that do not live in this database
   bool fails = false;
   int looks = 0, announced = 0;
   std::size_t largest = 0;  // look
@@ -28,17 +27,14 @@ struct Entries {
 class FakeLookup final : public OutboxLookup {
  public:
   explicit FakeLookup(Entries& entries) : entries_(entries) {}
-  Result<std::vector<LookupAnswer>> look_up(std::span<const EntryQuery> queries) override {
+  Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override {
     ++entries_.looks;
     entries_.largest = std::max(entries_.largest, queries.size());
     if (entries_.fails) return Error{ErrorCode::unavailable, "it is down", ""};
-    std::vector<LookupAnswer> answers;
-    for (const EntryQuery& query : queries) {
-      const bool waits = entries_.jobs.contains(query.job_id) || entries_.keys.contains(query.biz_id);
-      const bool has_moved = query.home && entries_.elsewhere.contains(*query.home);
-      answers.push_back(waits ? LookupAnswer::waits : has_moved ? LookupAnswer::home_moved : LookupAnswer::none);
-    }
-    return answers;
+    std::vector<bool> waiting;
+    for (const EntryQuery& query : queries)
+      waiting.push_back(entries_.jobs.contains(query.job_id) || entries_.keys.contains(query.biz_id));
+    return waiting;
   }
   Status announce() override {
     ++entries_.announced;
@@ -51,16 +47,14 @@ class FakeLookup final : public OutboxLookup {
 
 class OutboxWaiterTest : public testing::Test {
  protected:
-  // Its answer: 'w' the entry waits, '-' no entry, 'm' the home has moved, 'n' not asked, '?' unknown; a space: none
-  // yet.
+  // Its answer: 'w' the entry waits, '-' no entry, 'n' not asked, '?' unknown; a space: none yet.
   char& ask(std::vector<EntryQuery> queries) {
     char& answer = *answers_.emplace_back(std::make_unique<char>(' '));
     const auto take = [&answer](OutboxWaiter::Answer what) {
-      answer = what == OutboxWaiter::Answer::gone         ? '-'
-               : what == OutboxWaiter::Answer::waits      ? 'w'
-               : what == OutboxWaiter::Answer::home_moved ? 'm'
-               : what == OutboxWaiter::Answer::not_asked  ? 'n'
-                                                          : '?';
+      answer = what == OutboxWaiter::Answer::gone        ? '-'
+               : what == OutboxWaiter::Answer::waits     ? 'w'
+               : what == OutboxWaiter::Answer::not_asked ? 'n'
+                                                         : '?';
     };
     EXPECT_TRUE(waiter.push(std::move(queries), take));
     return answer;
@@ -101,32 +95,6 @@ TEST_F(OutboxWaiterTest, AnswersAtOnceWithoutAnEntryElseWhenItIsGone) {
   entries.keys.clear();
   next_round();
   EXPECT_EQ(held, '-');
-}
-
-TEST_F(OutboxWaiterTest, AnswersAtOnceThatAShardHasMoved) {
-  entries.elsewhere = {7};
-  entries.keys = {"order-1"};
-  const char& moved = ask({{0, "order-2", 7}});
-  const char& one_of_three = ask({{0, "order-1", 8}, {0, "order-2", 7}, {0, "order-3", 8}});
-  const char& at_home = ask({{0, "order-3", 8}});
-  const char& elsewhere_anyway = ask({{0, "order-2"}});
-  waiter.step();
-  EXPECT_EQ(moved, 'm');
-  EXPECT_EQ(one_of_three, 'm');
-  EXPECT_EQ(at_home, '-');
-  EXPECT_EQ(elsewhere_anyway, '-');
-}
-
-// The shard may move while an entry waits.
-TEST_F(OutboxWaiterTest, LooksForTheShardAsLongAsAnEntryWaits) {
-  entries.keys = {"order-1"};
-  const char& held = ask({{0, "order-1", 7}});
-  waiter.step();
-  EXPECT_EQ(held, ' ');
-  entries.keys.clear();
-  entries.elsewhere = {7};
-  next_round();
-  EXPECT_EQ(held, 'm');
 }
 
 TEST_F(OutboxWaiterTest, ReadsEveryTwentyMillisecondsForAnyNumberOfRequests) {
