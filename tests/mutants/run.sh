@@ -89,11 +89,20 @@ noticed_by() {
   fi
 }
 
+# PATCH: makes the copy of the files that it changes what they are. Not by `patch -R`: without the line that the bug
+# deleted, its context may be found in another place.
+restore() {
+  local file
+  while IFS= read -r file; do
+    cp "$root/$file" "$copy/$file"
+  done < <(sed -n 's|^+++ b/||p' "$1")
+}
+
 # PATCH: plants one bug and prints what noticed it; fails when nothing did.
 plant() {
   local rung filter found status=0
   read_header "$1"
-  patch -s -f -d "$copy" -p1 <"$1" || { echo "DOES NOT APPLY"; return 1; }
+  patch -s -f -d "$copy" -p1 <"$1" || { restore "$1"; echo "DOES NOT APPLY"; return 1; }
   # shellcheck disable=SC2046 # words
   if ! build $(targets_of "$rung"); then
     found="DOES NOT BUILD: $(grep -m1 'error:' "$work/log")" status=1
@@ -103,7 +112,7 @@ plant() {
   else
     found=$(noticed_by)
   fi
-  patch -s -f -R -d "$copy" -p1 <"$1"
+  restore "$1"
   echo "$rung	$found"
   return "$status"
 }
