@@ -2,6 +2,7 @@
 // one database, and one node scans it.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <string_view>
 
@@ -18,6 +19,9 @@ using DatabaseId = int;
 inline constexpr int kMaxDatabases = 64;
 inline constexpr int kMaxShards = 1024;    // the low 10 bits of a job_id. DO NOT CHANGE.
 inline constexpr int kDefaultShards = 64;  // of an installation whose configuration names no number
+
+// Shard s is in the set if bit s is true.
+using ShardSet = std::bitset<kMaxShards>;
 
 // First 4 bytes of SHA-256(biz_id) as big-endian unsigned, modulo `shards` (1..kMaxShards). The SQL function
 // tocsin.shard_of computes the same. DO NOT CHANGE: stored rows sit where this put them.

@@ -125,10 +125,15 @@ class Backend {
   // - Error unavailable, field kFull: too many requests wait.
   // - Thread: `proceed` is called on any thread, the caller's included. With a single database it is called at once.
   //
-  // REST handlers call it before a request about a key. A request about one job does so by itself if the job is not
-  // found.
+  // REST handlers call it before a create with an idempotency key.
   using Unasked = std::vector<DatabaseId>;
   virtual void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) = 0;
+  // after_outboxes(), and then waits until the shards of `queries` live where this node looks for them: its shard map
+  // may be old after a move (ADR 0021). REST handlers call it before a request about a key. A request about one job
+  // does so by itself if the job is not found.
+  // - Error moved: after 3 s a shard still lives in another database than this node's map says.
+  // - Error conflict, field kInOutbox: also if a database did not tell its shards.
+  virtual void when_findable(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) = 0;
 
   // What consumers report about their leases in one database: outcomes, and extensions. `done` gets one reply per
   // lease, in order. Return value: as of create(). REQUIRES: unavailable_reason() of the database returned nullopt.

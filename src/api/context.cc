@@ -72,12 +72,21 @@ void ApiContext::with_catalog(const CallPtr& call, std::span<const Job> jobs,
              });
 }
 
-void ApiContext::after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
-                                std::function<void(const Backend::Unasked&)> proceed) const {
-  const auto pass = [this, call, proceed = std::move(proceed)](const Result<Backend::Unasked>& unasked) {
+std::function<void(const Result<Backend::Unasked>&)> ApiContext::passing(
+    const CallPtr& call, std::function<void(const Backend::Unasked&)> proceed) const {
+  return [this, call, proceed = std::move(proceed)](const Result<Backend::Unasked>& unasked) {
     guarded(call, [&] { unasked ? proceed(*unasked) : call->refuse(problem_of(unasked.error(), 0)); });
   };
-  backend.after_outboxes(std::move(queries), pass);
+}
+
+void ApiContext::after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
+                                std::function<void(const Backend::Unasked&)> proceed) const {
+  backend.after_outboxes(std::move(queries), passing(call, std::move(proceed)));
+}
+
+void ApiContext::when_findable(const CallPtr& call, std::vector<EntryQuery> queries,
+                               std::function<void(const Backend::Unasked&)> proceed) const {
+  backend.when_findable(std::move(queries), passing(call, std::move(proceed)));
 }
 
 Problem ApiContext::unknown_type(const std::string& name, const std::string& field) {

@@ -40,6 +40,9 @@ class ApiContext {
   // requests wait.
   void after_outboxes(const CallPtr& call, std::vector<EntryQuery> queries,
                       std::function<void(const Backend::Unasked&)> proceed) const;
+  // Backend::when_findable(). Refusals: also 503 if a shard has moved and this node does not learn where.
+  void when_findable(const CallPtr& call, std::vector<EntryQuery> queries,
+                     std::function<void(const Backend::Unasked&)> proceed) const;
   static Problem busy();  // 429: a queue is full
   static void too_busy(const CallPtr& call) { call->refuse(busy()); }
 
@@ -86,6 +89,9 @@ class ApiContext {
 
  private:
   using Post = bool (Backend::*)(DatabaseId, std::function<void(Stores&)>);
+  // Refuses the call with the Error, or passes the databases that were not asked to `proceed`.
+  std::function<void(const Result<Backend::Unasked>&)> passing(
+      const CallPtr& call, std::function<void(const Backend::Unasked&)> proceed) const;
   void run(Post post, const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
 };
 

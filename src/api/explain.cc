@@ -175,7 +175,7 @@ void explain(ApiContext& context, const CallPtr& call) {
   };
   explain(context, call, id, [&context, call, id, look_again](DatabaseId asked) {
     if (context.backend.database_ids().size() == 1) return call->refuse(context.missing_job(id, asked));
-    context.after_outboxes(call, {{id, ""}}, look_again);
+    context.when_findable(call, {{id, ""}}, look_again);
   });
 }
 

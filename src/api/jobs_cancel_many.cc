@@ -205,7 +205,7 @@ void cancel_missing(ApiContext& context, DatabaseId database_id, Result<CancelRe
         [missing](Stores& stores) { return cancel_asked(stores.client_store, missing, LockWait::none); }, take);
     if (!context.backend.post(database_id, work)) reply(*first);
   };
-  context.backend.after_outboxes(std::move(queries), cancel_again);
+  context.backend.when_findable(std::move(queries), cancel_again);
 }
 
 // `texts`: ids as they were given. One that is given twice is answered once.
@@ -324,7 +324,7 @@ void cancel_key(ApiContext& context, const CallPtr& call, const std::string& biz
                 const std::optional<std::string>& biz_type) {
   const auto cancel = [&context, call, biz_id](std::optional<TypeId> type) {
     const KeyCancel key{biz_id, type};
-    context.after_outboxes(call, {{0, biz_id}}, [&context, call, key](const Backend::Unasked& unasked) {
+    context.when_findable(call, {{0, biz_id}}, [&context, call, key](const Backend::Unasked& unasked) {
       cancel_key(context, call, key, unasked);
     });
   };

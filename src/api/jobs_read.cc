@@ -130,7 +130,7 @@ bool refused_as_moved(const ApiContext& context, const CallPtr& call, const std:
   return true;
 }
 
-// `unasked`: as of after_outboxes().
+// `unasked`: as of when_findable().
 void list_all(ApiContext& context, const CallPtr& call, JobFilter filter, Position position,
               const Backend::Unasked& unasked) {
   const auto limit = static_cast<std::size_t>(filter.limit);
@@ -201,7 +201,7 @@ void list(ApiContext& context, const CallPtr& call, const JobFilter& filter, con
     is_of_key_alone(filter) ? list_key(context, call, filter, position, unasked)
                             : list_all(context, call, filter, position, unasked);
   };
-  context.after_outboxes(call, {{0, *filter.biz_id}}, list_its);
+  context.when_findable(call, {{0, *filter.biz_id}}, list_its);
 }
 
 void list(ApiContext& context, const CallPtr& call) {

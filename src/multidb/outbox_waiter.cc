@@ -22,6 +22,7 @@ class SessionOutboxLookup final : public OutboxLookup {
     return lookup_.are_waiting(queries);
   }
   Status announce() override { return lookup_.announce(); }
+  Result<ShardSet> shards_here() override { return lookup_.shards_here(); }
 
  private:
   Session session_;
@@ -56,6 +57,16 @@ bool OutboxWaiter::push(std::vector<EntryQuery> queries, Done done) {
   return true;
 }
 
+bool OutboxWaiter::ask_shards(ShardsDone done) {
+  {
+    MutexLock lock(mutex_);
+    if (worker_.is_stopping() || shard_questions_.size() >= kMostQueries) return false;
+    shard_questions_.push_back(std::move(done));
+  }
+  worker_.wake();
+  return true;
+}
+
 void OutboxWaiter::run() {
   while (held_.empty() ? worker_.wait() : worker_.wait_for(kRound)) step();
   step(/*is_last=*/true);
@@ -69,9 +80,15 @@ void OutboxWaiter::step(bool is_last) {
     next_round_ = now + kRound;
   }
   std::vector<Request> fresh;
+  std::vector<ShardsDone> questions;
   {
     MutexLock lock(mutex_);
     fresh.swap(new_);
+    questions.swap(shard_questions_);
+  }
+  if (!questions.empty()) {
+    const auto shards = look_for_shards();
+    for (const ShardsDone& done : questions) done(shards);
   }
   fresh = settle(std::move(fresh));
   has_unannounced_ = has_unannounced_ || !fresh.empty();
@@ -135,6 +152,13 @@ Result<std::vector<bool>> OutboxWaiter::look_up(const std::vector<EntryQuery>& q
     all.insert(all.end(), part->begin(), part->end());
   }
   return all;
+}
+
+Result<ShardSet> OutboxWaiter::look_for_shards() {
+  if (!hooks_.is_answering()) return Error{ErrorCode::unavailable, "it does not answer", ""};
+  auto shards = lookup_->shards_here();
+  if (!shards) hooks_.failed(shards.error());
+  return shards;
 }
 
 void OutboxWaiter::reply(Request& request, Answer answer) {

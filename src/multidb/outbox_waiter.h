@@ -4,9 +4,11 @@
 // share a statement. If an entry is found, the waiter announces it to the relays of all nodes, and looks again every 20
 // ms.
 //
+// It also tells which shards live in the database, for requests that look for a job where it may be no more (ADR 0021).
+//
 // Database (node/database.h) has one if the node has several databases. NodeBackend::after_outboxes() calls push() for
-// all databases that answer. It has its own thread and session, because
-// waiting requests would block the threads of a RequestPool (service/request_pool.h).
+// all databases that answer, and check_homes() (node/shard_homes.h) calls ask_shards(). It has its own thread and
+// session, because waiting requests would block the threads of a RequestPool (service/request_pool.h).
 #pragma once
 
 #include <functional>
@@ -25,7 +27,7 @@ namespace tocsin {
 // whose connection breaks is tried once more.
 std::unique_ptr<OutboxLookup> outbox_lookup(SessionConfig session);
 
-// Thread: push any; the rest owner only (Database's).
+// Thread: push and ask_shards any; the rest owner only (Database's).
 class OutboxWaiter {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(2);
@@ -37,6 +39,7 @@ class OutboxWaiter {
     unknown,    // the lookup failed
   };
   using Done = std::function<void(Answer)>;
+  using ShardsDone = std::function<void(Result<ShardSet>)>;
 
   // Called on the waiter's thread; they must not block.
   struct Hooks {
@@ -50,6 +53,10 @@ class OutboxWaiter {
   // `done` is called once, on the waiter's thread; it must not block or throw. False: too many queries wait, or the
   // waiter has stopped; `done` is not called.
   bool push(std::vector<EntryQuery> queries, Done done);
+  // `done` is called once, on the waiter's thread, with OutboxLookup::shards_here() as of a time after this call; it
+  // must not block or throw. Error unavailable without a call to the database if it is known not to answer. False: as
+  // of push().
+  bool ask_shards(ShardsDone done);
   void stop();  // answers all waiting requests; may be called again
 
   // One step of the thread, for tests. `is_last`: answers all requests. REQUIRES: not started.
@@ -69,6 +76,7 @@ class OutboxWaiter {
   // settle() for requests that share a lookup; adds requests that still wait to `rest`. False: the lookup failed.
   bool settle_together(std::span<Request> requests, std::vector<Request>& rest);
   Result<std::vector<bool>> look_up(const std::vector<EntryQuery>& queries);
+  Result<ShardSet> look_for_shards();
   void reply(Request& request, Answer answer);
 
   const std::unique_ptr<OutboxLookup> lookup_;
@@ -81,6 +89,7 @@ class OutboxWaiter {
   MonoTime next_round_{};
   Mutex mutex_;
   std::vector<Request> new_ TOCSIN_GUARDED_BY(mutex_);
+  std::vector<ShardsDone> shard_questions_ TOCSIN_GUARDED_BY(mutex_);
   // Number of queries in all requests without an answer.
   std::size_t waiting_ TOCSIN_GUARDED_BY(mutex_) = 0;
   WorkerThread worker_;

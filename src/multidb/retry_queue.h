@@ -1,6 +1,6 @@
-// RetryQueue: holds requests that failed because their shard is moving to another database, or whose job is locked and
-// may be in a moving shard. NodeBackend (node/node_backend.h) pushes them. Each is tried again about 20 ms after its
-// push, together with all that wait; by then the node may have read the new shard map.
+// RetryQueue: holds requests that failed because their shard is moving or has moved to another database, or whose job
+// is locked and may be in a moving shard. NodeBackend (node/node_backend.h) pushes them. Each is tried again about 20
+// ms after its push, together with all that wait; by then the node may have read the new shard map.
 #pragma once
 
 #include <functional>

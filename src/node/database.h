@@ -126,8 +126,14 @@ class Database {
     TOCSIN_ASSERT(outbox_waiter_);
     return outbox_waiter_->push(std::move(queries), std::move(done));
   }
-  // Answers all calls of await_outbox() that wait. Their requests are then sent to other databases, so call it for
-  // every database before stop() of the first.
+  // Calls `done` with the shards that live in this database (multidb/outbox_waiter.h). False and REQUIRES: as of
+  // await_outbox().
+  bool ask_shards(OutboxWaiter::ShardsDone done) {
+    TOCSIN_ASSERT(outbox_waiter_);
+    return outbox_waiter_->ask_shards(std::move(done));
+  }
+  // Answers all calls of await_outbox() and ask_shards() that wait. Their requests are then sent to other databases, so
+  // call it for every database before stop() of the first.
   void stop_outbox_waiter() {
     if (outbox_waiter_) outbox_waiter_->stop();
   }

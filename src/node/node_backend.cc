@@ -1,6 +1,11 @@
 #include "node/node_backend.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "node/all_answers.h"
+#include "node/shard_homes.h"
 
 namespace tocsin {
 namespace {
@@ -28,37 +33,28 @@ Error unknown_outbox(const std::string& database) {
           kInOutbox};
 }
 
-// What the outboxes of several databases answer to one call. Thread: any.
-class OutboxAnswers {
- public:
-  using Proceed = std::function<void(Result<Backend::Unasked>)>;
-  OutboxAnswers(std::size_t asked, Backend::Unasked unasked, Proceed proceed)
-      : proceed_(std::move(proceed)), left_(asked), unasked_(std::move(unasked)) {}
+// What a database answers about entries in its outbox; nullopt: too many requests wait there.
+using OutboxAnswer = std::optional<OutboxWaiter::Answer>;
 
-  // Calls `proceed` with the last answer. The first error wins.
-  void take(const Database& database, OutboxWaiter::Answer answer) {
-    take(answer == OutboxWaiter::Answer::waits     ? Status(in_outbox(database.name()))
-         : answer == OutboxWaiter::Answer::unknown ? Status(unknown_outbox(database.name()))
-                                                   : Status(Unit{}),
-         answer == OutboxWaiter::Answer::not_asked ? &database : nullptr);
+// Whether no entry waits in these databases; those that were not asked are added to `unasked`.
+Result<Backend::Unasked> outcome_of(const std::vector<const Database*>& asked, const std::vector<OutboxAnswer>& answers,
+                                    Backend::Unasked unasked) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!answers[i]) return too_many_requests();
+    switch (*answers[i]) {
+      case OutboxWaiter::Answer::waits:
+        return in_outbox(asked[i]->name());
+      case OutboxWaiter::Answer::unknown:
+        return unknown_outbox(asked[i]->name());
+      case OutboxWaiter::Answer::not_asked:
+        unasked.push_back(asked[i]->database_id());
+        break;
+      case OutboxWaiter::Answer::gone:
+        break;
+    }
   }
-  void take(const Status& one, const Database* unasked = nullptr) {
-    MutexLock lock(mutex_);
-    if (!one && result_) result_ = one;
-    if (unasked) unasked_.push_back(unasked->database_id());
-    if (--left_ > 0) return;
-    Result<Backend::Unasked> result = result_ ? Result<Backend::Unasked>(std::move(unasked_)) : result_.error();
-    lock.unlock();
-    proceed_(std::move(result));
-  }
-
- private:
-  const Proceed proceed_;
-  Mutex mutex_;
-  std::size_t left_ TOCSIN_GUARDED_BY(mutex_);
-  Status result_ TOCSIN_GUARDED_BY(mutex_) = Unit{};
-  Backend::Unasked unasked_ TOCSIN_GUARDED_BY(mutex_);
-};
+  return unasked;
+}
 
 }  // namespace
 
@@ -110,11 +106,13 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
   std::function<void(Result<Reply>)> done = std::move(answer);
   if (retry_queue_) {
     done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
-      if (may_be_moving(reply) && queue_retry(until, [this, shard, request, until, caller] {
-            if (!change_until<Request, Reply>(until, shard, request, caller, true)) caller(too_many_requests());
-          }))
-        return;
-      caller(std::move(reply));
+      // When the shard has moved, its old database may not even have the rows any more that were locked before.
+      const auto change_again = [this, shard, request, until, caller](const Status& is_home) {
+        if (!is_home) return caller(is_home.error());
+        if (!change_until<Request, Reply>(until, shard, request, caller, true)) caller(too_many_requests());
+      };
+      const auto retry = [this, until, shard, change_again] { check_homes_until(until, {shard}, change_again); };
+      if (!may_be_moving(reply) || !queue_retry(until, retry)) caller(std::move(reply));
     };
   }
   const DatabaseId database_id = map_.database_of(shard);
@@ -125,11 +123,8 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
 void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
   if (!has_several_databases()) return proceed(Unasked{});
   // A request for a database that does not answer need not wait for entries that cannot be relayed to it.
-  std::erase_if(queries, [this](const EntryQuery& query) {
-    const Shard shard = query.job_id != 0 ? shard_of(query.job_id) : shard_of(query.biz_id, shards_);
-    return !map_.is_answering(map_.database_of(shard));
-  });
-  if (queries.empty()) return proceed(Unasked{});
+  std::erase_if(
+      queries, [this](const EntryQuery& query) { return !map_.is_answering(map_.database_of(shard_of_query(query))); });
   std::vector<Database*> asked;
   Unasked unasked;
   for (const auto& [database_id, shards] : map_.unknown()) unasked.push_back(database_id);
@@ -139,12 +134,43 @@ void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<
     else
       unasked.push_back(database->database_id());
   }
-  if (asked.empty()) return proceed(std::move(unasked));
-  const auto answers = std::make_shared<OutboxAnswers>(asked.size(), std::move(unasked), std::move(proceed));
-  for (Database* database : asked) {
-    const auto take = [answers, database](OutboxWaiter::Answer answer) { answers->take(*database, answer); };
-    if (!database->await_outbox(queries, take)) answers->take(too_many_requests());
+  if (queries.empty() || asked.empty()) return proceed(std::move(unasked));
+  const auto conclude = [databases = std::vector<const Database*>(asked.begin(), asked.end()), unasked,
+                         proceed = std::move(proceed)](const std::vector<OutboxAnswer>& all) {
+    proceed(outcome_of(databases, all, unasked));
+  };
+  const auto answers = std::make_shared<AllAnswers<OutboxAnswer>>(asked.size(), conclude);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto take = [answers, i](OutboxWaiter::Answer answer) { answers->take(i, answer); };
+    if (!asked[i]->await_outbox(queries, take)) answers->take(i, std::nullopt);
   }
+}
+
+// The homes are asked last: an entry that an outbox held back may have been relayed to where its shard has moved.
+void NodeBackend::when_findable(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
+  if (!has_several_databases()) return proceed(Unasked{});
+  std::vector<Shard> shards;
+  for (const EntryQuery& query : queries) shards.push_back(shard_of_query(query));
+  std::ranges::sort(shards);
+  shards.erase(std::ranges::unique(shards).begin(), shards.end());
+  after_outboxes(std::move(queries),
+                 [this, shards = std::move(shards), proceed = std::move(proceed)](const Result<Unasked>& unasked) {
+                   if (!unasked) return proceed(unasked);
+                   check_homes_until(clock_.now() + kPatience, shards, [proceed, unasked](const Status& are_home) {
+                     proceed(are_home ? unasked : Result<Unasked>(are_home.error()));
+                   });
+                 });
+}
+
+void NodeBackend::check_homes_until(MonoTime until, std::vector<Shard> shards, std::function<void(Status)> done) {
+  std::vector<ShardHome> homes;
+  for (const Shard shard : shards) homes.push_back({shard, map_.database_of(shard)});
+  check_homes(map_, std::move(homes),
+              [this, until, shards = std::move(shards), done = std::move(done)](const Status& are_home) {
+                const bool has_moved = !are_home && are_home.error().code == ErrorCode::moved;
+                if (!has_moved || !queue_retry(until, [=, this] { check_homes_until(until, shards, done); }))
+                  done(are_home);
+              });
 }
 
 template <class Reply>
@@ -153,7 +179,7 @@ bool NodeBackend::send_and_look_again(JobId job, std::function<bool(std::functio
   if (!has_several_databases()) return send(std::move(done));
   return send([this, job, send, done = std::move(done)](Result<Reply> reply) {
     if (!is_missing(reply)) return done(std::move(reply));
-    after_outboxes({{job, ""}}, [this, send, done](const Result<Unasked>& unasked) {
+    when_findable({{job, ""}}, [this, send, done](const Result<Unasked>& unasked) {
       if (!unasked) return done(unasked.error());
       const auto answer = [this, unasked = *unasked, done](Result<Reply> again) {
         is_missing(again) && !unasked.empty() ? done(maybe_in_outbox(map_.name(unasked.front())))

@@ -4,7 +4,7 @@
 //
 // With several databases it repeats a request in two cases: while the shard may be moving between databases, for up to
 // 3 s; and after a "no such job", once the outboxes (jobs of SQL callers on their way to another database) have been
-// asked.
+// asked, and the shard lives where this node looks for it.
 #pragma once
 
 #include <memory>
@@ -63,6 +63,7 @@ class NodeBackend final : public Backend {
   bool get(JobId job, std::function<void(Result<std::optional<Job>>)> done) override;
   bool list_key(KeyQuery query, std::function<void(Result<KeyList>)> done) override;
   void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override;
+  void when_findable(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override;
   bool finish_leases(DatabaseId database_id, std::vector<FinishRequest> outcomes,
                      std::function<void(Result<std::vector<LeaseResult>>)> done) override {
     return map_.at(database_id)->write_lease({OutcomesAsked{std::move(outcomes), std::move(done)}});
@@ -130,11 +131,17 @@ class NodeBackend final : public Backend {
                     bool is_retry);
   template <class Request, class Reply>
   bool post_lookup(Shard shard, Request request, std::function<void(Result<Reply>)> done);
-  // Calls `send`, which sends a request about this job. If the reply says that there is no such job, asks the outboxes
-  // (after_outboxes()) and calls `send` again.
+  // Calls `send`, which sends a request about this job. If the reply says that there is no such job, waits until it can
+  // be found (when_findable()) and calls `send` again.
   template <class Reply>
   bool send_and_look_again(JobId job, std::function<bool(std::function<void(Result<Reply>)>)> send,
                            std::function<void(Result<Reply>)> done);
+  // check_homes() of these shards and the databases of the map, repeated until the time `until` while a shard has
+  // moved.
+  void check_homes_until(MonoTime until, std::vector<Shard> shards, std::function<void(Status)> done);
+  Shard shard_of_query(const EntryQuery& query) const {
+    return query.job_id != 0 ? shard_of(query.job_id) : shard_of(query.biz_id, shards_);
+  }
   bool has_several_databases() const { return retry_queue_.has_value(); }
   // Requests a heartbeat, which reads the shard map, and calls `attempt` in about 20 ms, on the retry queue's thread.
   // False: `until` has passed or the queue is full; `attempt` is not called.

@@ -2,7 +2,8 @@
 // waiting job is an entry. To relay an entry is to bring it to the database of its shard, where it becomes a job.
 //  - OutboxStore: the database that entries leave. IntakeStore: the database in which they become jobs. The relay of
 //    each node (multidb/outbox_relay.h) uses both.
-//  - OutboxLookup: for requests about a job or key whose entry may still wait (multidb/outbox_waiter.h).
+//  - OutboxLookup: for requests about a job or key whose entry may still wait, or whose shard may have moved
+//    (multidb/outbox_waiter.h).
 // Implemented by src/postgres/pg_outbox and, except OutboxLookup, by FakeOutbox (tests/support).
 //
 // A relay claims an entry before it relays it. In its outbox an entry can be cancelled or rescheduled only before that,
@@ -93,6 +94,9 @@ class OutboxLookup {
   virtual Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) = 0;
   // Notifies the relays of all nodes that entries wait.
   virtual Status announce() = 0;
+  // The shards that live in this database: it accepts their jobs. While a shard moves, it lives nowhere for a moment.
+  // Sees all that was committed before the call.
+  virtual Result<ShardSet> shards_here() = 0;
 };
 
 // The database where entries become jobs.

@@ -108,6 +108,17 @@ Status PgOutboxLookup::announce() {
   return session_.read([](pqxx::nontransaction& tx) { tx.exec0("NOTIFY tocsin_outbox"); });
 }
 
+Result<ShardSet> PgOutboxLookup::shards_here() {
+  return session_.read<ShardSet>([&](pqxx::nontransaction& tx) {
+    const auto rows = exec(tx, session_.prepared("shards_here"));
+    const auto shards = rows[0][0];
+    ShardSet here;
+    if (shards.is_null()) return here.set();
+    for (const auto shard : numbers_from_array<Shard>(shards.c_str())) here.set(static_cast<std::size_t>(shard));
+    return here;
+  });
+}
+
 Result<std::vector<TakenOver>> PgIntake::take_over(DatabaseId source, WallTime valid_until,
                                                    std::span<const OutboxEntry> entries) {
   PgArray jobs, types, max_attempts, cancelled, action_times, created, late_from, changed, biz_ids, keys, hashes,

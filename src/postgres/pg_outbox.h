@@ -28,12 +28,14 @@ class PgOutbox final : public OutboxStore {
   Session& session_;
 };
 
-// In the database where the entries wait: for requests that wait until entries are relayed.
+// In the database where the entries wait: for requests that wait until entries are relayed, or until a node knows where
+// a shard lives.
 class PgOutboxLookup final : public OutboxLookup {
  public:
   explicit PgOutboxLookup(Session& session) : session_(session) {}
   Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override;
   Status announce() override;
+  Result<ShardSet> shards_here() override;
 
  private:
   Session& session_;

@@ -240,6 +240,16 @@ TEST_F(SqlVerbs, ALookupFindsEntriesByJobAndByKeyUntilTheyAreSettled) {
   EXPECT_EQ(look(), std::vector<bool>(5, false));
 }
 
+TEST_F(SqlVerbs, ALookupTellsWhichShardsLiveHere) {
+  Session session(SessionConfig{.url = database.url()});
+  PgOutboxLookup lookup(session);
+  EXPECT_EQ(*lookup.shards_here(), ShardSet{}.set()) << "a single database has all shards";
+  database.query("SELECT tocsin.set_shards_here(ARRAY[2, 7]::smallint[])");
+  EXPECT_EQ(*lookup.shards_here(), ShardSet{}.set(2).set(7));
+  database.query("SELECT tocsin.set_shards_here(ARRAY[]::smallint[])");
+  EXPECT_EQ(*lookup.shards_here(), ShardSet{});
+}
+
 // It waited as long as its creator wanted it to: only the time since the new deadline is lateness.
 TEST_F(SqlVerbs, AnEntryMovedToThePastIsLateSinceItsReschedule) {
   const auto shard = static_cast<Shard>(database.number("SELECT tocsin.shard_of('o', 16)"));

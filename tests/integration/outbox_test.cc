@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <memory>
 #include <set>
 
 namespace tocsin {
@@ -223,6 +225,94 @@ TEST(Outbox, TheIdOfARepeatedCreateNamesTheJobToEveryVerb) {
   EXPECT_TRUE(many.body["not_found"].empty()) << many.text;
   EXPECT_EQ(all.text(2, "SELECT tocsin.cancel_job(" + std::to_string(ids[1]) + ")"), "finished");
   EXPECT_EQ(all.number(2, "SELECT count(*) FROM tocsin.job"), 1);
+}
+
+// A shard that moves is opened in its new database before every node knows that. A node with the old map looks for a
+// job where it cannot be any more.
+class OldMap : public testing::Test {
+ protected:
+  // What every verb answers about the job and its key, a status each. Of a cancel of many, 409: the job is `locked`.
+  std::vector<int> ask_all() {
+    std::vector<std::future<int>> statuses;
+    const auto ask = [&](auto call) {
+      statuses.push_back(std::async(std::launch::async, [this, call] {
+        const Reply reply = call(Rest(node->port()));
+        EXPECT_EQ(reply.status == 503, reply.text.find("moving") != std::string::npos) << reply.text;
+        return reply.body.contains("locked") && !reply.body["locked"].empty() ? 409 : reply.status;
+      }));
+    };
+    const std::string path = "/v1/jobs/" + id;
+    for (const std::string& read :
+         {path, path + "/explain", "/v1/jobs?biz_id=" + key, "/v1/jobs?status=dead&biz_id=" + key})
+      ask([read](Rest rest) { return rest.get(read); });
+    for (const char* const verb : {"/cancel", "/run", "/retry"})
+      ask([change = path + verb](Rest rest) { return rest.post(change); });
+    ask([path](Rest rest) { return rest.post(path + "/reschedule", {{"delay_ms", 3'600'000}}); });
+    for (const Json& body : {Json{{"biz_id", key}}, Json{{"job_ids", {id}}}})
+      ask([body](Rest rest) { return rest.post("/v1/jobs/cancel", body); });
+    std::vector<int> all;
+    for (auto& status : statuses) all.push_back(status.get());
+    return all;
+  }
+
+  // The node has asked a since then which shards live there.
+  bool has_looked_since(const std::string& time) {
+    return both.number(0,
+                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tocsin outbox lookup' AND "
+                       "datname = current_database() AND query LIKE '%tocsin.place%' AND query_start > '" +
+                           time + "'") > 0;
+  }
+
+  TestDatabase a{0}, b{0};
+  const OutboxDatabases both{{a.url(), b.url()}};
+  const std::unique_ptr<NodeProcess> node = both.node();
+  const std::string key = outbox_key(5), id = std::to_string(1024 * 4 + 5);
+  const std::vector<int> unknown{404, 404, 200, 200, 404, 404, 404, 404, 200, 200};
+};
+
+TEST_F(OldMap, WhileAShardLivesNowhereItsJobsAreLookedForAtOnce) {
+  both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
+  EXPECT_EQ(ask_all(), unknown);
+}
+
+TEST_F(OldMap, WhatWasCreatedWhereAShardHasMovedToIsNotUnknown) {
+  both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
+  both.query(0, "SELECT tocsin.open_shard(5::smallint)");
+  EXPECT_EQ(ask_all(), (std::vector{503, 503, 503, 503, 503, 503, 503, 503, 503, 409}));
+}
+
+// Its rows were locked by the freeze; then they went to the new database.
+TEST_F(OldMap, ACancelThatWaitedDoesNotMissItsJobsInTheNewDatabase) {
+  both.put_noop(*node);
+  both.number(1, create_statement(key, "'2040-01-01'"));
+  both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
+  auto cancelled = std::async(std::launch::async, [&] {
+    return Rest(node->port()).post("/v1/jobs/cancel", {{"biz_id", key}});
+  });
+  ASSERT_TRUE(eventually([&] { return has_looked_since("-infinity"); }));
+  both.query(0, "SELECT tocsin.open_shard(5::smallint)");
+  const std::string opened = both.text(0, "SELECT clock_timestamp()");
+  // The looks of a request follow each other: of this one none is on its way that has seen less.
+  ASSERT_TRUE(eventually([&] { return has_looked_since(opened); }));
+  both.query(1, "SELECT tocsin.thaw_shard(5::smallint)");
+  both.query(1, "DELETE FROM tocsin.job_live WHERE shard = 5");
+  const Reply reply = cancelled.get();
+  EXPECT_EQ(reply.status, 503) << reply.text;
+}
+
+TEST_F(OldMap, ARequestWaitsForTheNewMap) {
+  both.put_noop(*node);
+  both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
+  both.query(0, "SELECT tocsin.open_shard(5::smallint)");
+  const auto created = both.number(0, create_statement(key, "'2040-01-01'"));
+  auto cancelled = std::async(
+      std::launch::async, [&] { return Rest(node->port()).post("/v1/jobs/" + std::to_string(created) + "/cancel"); });
+  auto listed = std::async(std::launch::async, [&] { return Rest(node->port()).get("/v1/jobs?biz_id=" + key); });
+  ASSERT_TRUE(eventually([&] { return has_looked_since("-infinity"); }));
+  both.query(0, "UPDATE tocsin.shard_map SET version = version + 1, places[6] = 0");
+  EXPECT_EQ(listed.get().status, 200);
+  EXPECT_EQ(cancelled.get().status, 200);
+  EXPECT_EQ(both.ids(0, "cancelled").size(), 1U);
 }
 
 }  // namespace

@@ -111,6 +111,9 @@ class FakeBackend final : public Backend, private FaultPoint {
     return post(database_id, std::move(work));
   }
   void after_outboxes(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override;
+  void when_findable(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) override {
+    after_outboxes(std::move(queries), std::move(proceed));
+  }
   bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
     if (are_many_waiting) return false;
     ++posted_waiting;

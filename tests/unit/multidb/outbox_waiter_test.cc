@@ -20,7 +20,7 @@ struct Entries {
   std::set<JobId> jobs;
   std::set<std::string> keys;
   bool fails = false;
-  int looks = 0, announced = 0;
+  int looks = 0, announced = 0, shard_looks = 0;
   std::size_t largest = 0;  // look
 };
 
@@ -39,6 +39,11 @@ class FakeLookup final : public OutboxLookup {
   Status announce() override {
     ++entries_.announced;
     return Unit{};
+  }
+  Result<ShardSet> shards_here() override {
+    ++entries_.shard_looks;
+    if (entries_.fails) return Error{ErrorCode::unavailable, "it is down", ""};
+    return ShardSet{}.set(3);
   }
 
  private:
@@ -188,6 +193,40 @@ TEST_F(OutboxWaiterTest, IsBoundedAndReadsInParts) {
   next_round();
   EXPECT_EQ(held, '-');
   ask(all);
+}
+
+TEST_F(OutboxWaiterTest, QuestionsForShardsShareALookThatNoEntryDelays) {
+  entries.jobs = {1};
+  const char& held = ask({{1, ""}});
+  std::vector<Result<ShardSet>> answers;
+  const auto take = [&](Result<ShardSet> shards) { answers.push_back(std::move(shards)); };
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(waiter.ask_shards(take));
+  waiter.step();
+  EXPECT_EQ(held, ' ');
+  ASSERT_EQ(answers.size(), 2U);
+  for (const auto& shards : answers) EXPECT_EQ(*shards, ShardSet{}.set(3));
+  EXPECT_EQ(entries.shard_looks, 1);
+  next_round();
+  EXPECT_EQ(answers.size(), 2U) << "each is answered once";
+  EXPECT_EQ(entries.shard_looks, 1) << "nobody asks";
+}
+
+TEST_F(OutboxWaiterTest, AnswersNoShardsOfAnUnavailableDatabase) {
+  std::vector<Result<ShardSet>> answers;
+  const auto take = [&](Result<ShardSet> shards) { answers.push_back(std::move(shards)); };
+  entries.fails = true;
+  EXPECT_TRUE(waiter.ask_shards(take));
+  waiter.step();
+  EXPECT_EQ(errors.size(), 1U) << "the database is checked";
+  is_answering = false;
+  EXPECT_TRUE(waiter.ask_shards(take));
+  waiter.step();
+  EXPECT_EQ(entries.shard_looks, 1) << "not asked";
+  ASSERT_EQ(answers.size(), 2U);
+  for (const auto& shards : answers) EXPECT_FALSE(shards);
+  EXPECT_TRUE(waiter.ask_shards(take));
+  waiter.stop();
+  EXPECT_FALSE(waiter.ask_shards(take));
 }
 
 }  // namespace
