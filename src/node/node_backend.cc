@@ -106,13 +106,14 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
   std::function<void(Result<Reply>)> done = std::move(answer);
   if (retry_queue_) {
     done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
+      if (!may_be_moving(reply)) return caller(std::move(reply));
       // When the shard has moved, its old database may not even have the rows any more that were locked before.
       const auto change_again = [this, shard, request, until, caller](const Status& is_home) {
         if (!is_home) return caller(is_home.error());
         if (!change_until<Request, Reply>(until, shard, request, caller, true)) caller(too_many_requests());
       };
       const auto retry = [this, until, shard, change_again] { check_homes_until(until, {shard}, change_again); };
-      if (!may_be_moving(reply) || !queue_retry(until, retry)) caller(std::move(reply));
+      if (!queue_retry(until, retry)) caller(std::move(reply));
     };
   }
   const DatabaseId database_id = map_.database_of(shard);
