@@ -121,26 +121,25 @@ void note_finished(const ApiContext& context, const Outcomes& outcomes, const st
   context.backend.note_ended(ended);
 }
 
-// `of`: how many items the call has. An item without an outcome is stale.
-bool finish(const ApiContext& context, DatabaseId database_id, const Outcomes& outcomes, std::size_t of,
+// `settled` has the replies to the items without an outcome.
+bool finish(const ApiContext& context, DatabaseId database_id, const Outcomes& outcomes, LeaseReplies settled,
             const OnSettled& reply) {
-  if (outcomes.requests.empty()) return reply(LeaseReplies(of, LeaseReply::stale)), true;
-  return context.backend.finish_leases(database_id, outcomes.requests,
-                                       [&context, outcomes, of, reply](Result<std::vector<LeaseResult>> replies) {
-                                         if (!replies) return reply(replies.error());
-                                         LeaseReplies settled(of, LeaseReply::stale);
-                                         for (std::size_t i = 0; i < outcomes.indices.size(); ++i)
-                                           settled[outcomes.indices[i]] = (*replies)[i].kind;
-                                         take_note([&] { note_finished(context, outcomes, *replies); });
-                                         reply(std::move(settled));
-                                       });
+  if (outcomes.requests.empty()) return reply(std::move(settled)), true;
+  return context.backend.finish_leases(
+      database_id, outcomes.requests,
+      [&context, outcomes, settled = std::move(settled), reply](Result<std::vector<LeaseResult>> replies) mutable {
+        if (!replies) return reply(replies.error());
+        for (std::size_t i = 0; i < outcomes.indices.size(); ++i) settled[outcomes.indices[i]] = (*replies)[i].kind;
+        take_note([&] { note_finished(context, outcomes, *replies); });
+        reply(std::move(settled));
+      });
 }
 
 bool ack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {
   const HeldLeases held = held_of(items);
   Outcomes outcomes{{}, held.indices};
   for (const Lease& lease : held.leases) outcomes.requests.push_back({lease.job_id, lease.token, {}, {}, {}});
-  return finish(context, database_id, outcomes, items.size(), reply);
+  return finish(context, database_id, outcomes, LeaseReplies(items.size(), LeaseReply::stale), reply);
 }
 
 // A failed attempt leads to a retry or to a dead job, depending on the number of attempts, which is read before the
@@ -151,7 +150,7 @@ Outcomes outcomes_of_failure(const ApiContext& context, const Items& items, cons
   Outcomes outcomes;
   for (std::size_t i = 0; i < held.leases.size(); ++i) {
     const auto& job = leased[i];
-    if (!job) continue;
+    if (!job || job->type_id == 0) continue;
     const ReportedLease& item = items[held.indices[i]];
     const BizType* type = catalog->find(job->type_id);
     Random random(static_cast<std::uint64_t>(item.lease.token));  // the token is chance enough for the jitter
@@ -195,8 +194,11 @@ bool nack(const ApiContext& context, DatabaseId database_id, const Items& items,
       context, database_id, held, reply, [&context, database_id, &items, held, reply](const auto& leased) {
         std::vector<TypeId> types;
         const Outcomes outcomes = outcomes_of_failure(context, items, held, leased, types);
+        LeaseReplies others(items.size(), LeaseReply::stale);
+        for (std::size_t i = 0; i < held.indices.size(); ++i)
+          if (leased[i] && leased[i]->type_id == 0) others[held.indices[i]] = LeaseReply::busy;
         const bool is_taken =
-            finish(context, database_id, outcomes, items.size(), [&context, outcomes, types, reply](Settled settled) {
+            finish(context, database_id, outcomes, others, [&context, outcomes, types, reply](Settled settled) {
               if (settled) take_note([&] { hint_retries(context, outcomes, types); });
               reply(std::move(settled));
             });
@@ -286,9 +288,9 @@ LeaseParts parts_of(const ApiContext& context, Items items) {
 
 constexpr const char* kResults[] = {"ok", "stale", "busy", "in_doubt"};  // of LeaseReply
 
-// Result of each item: "ok"; "stale" (the lease is lost); "busy" (another transaction holds the row); "unavailable"
-// (its database did not answer); "in_doubt" (the database's answer was lost). After "in_doubt" the caller asks again;
-// an item that was finished is answered "stale" then.
+// Result of each item: "ok"; "stale" (the lease is lost); "busy" (another transaction holds the row, or its shard is
+// moving); "unavailable" (its database did not answer); "in_doubt" (the database's answer was lost). After "in_doubt"
+// the caller asks again; an item that was finished is answered "stale" then.
 void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
             const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;

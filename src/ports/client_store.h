@@ -102,8 +102,8 @@ struct KeyList {
 
 // What a consumer's report needs to know of the job.
 struct LeasedJob {
-  TypeId type_id = 0;
-  int attempts = 0;  // the attempt under way included
+  TypeId type_id = 0;  // 0: nothing is known of the lease, because the job's shard does not live in this database
+  int attempts = 0;    // the attempt under way included
   int max_attempts = 0;
 };
 

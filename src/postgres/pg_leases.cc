@@ -16,9 +16,8 @@ Result<std::vector<std::optional<LeasedJob>>> PgClientStore::leased(std::span<co
     LeaseArrays keys(leases);
     Reply reply(leases.size());
     for (const auto& row :
-         exec(tx, session_.prepared("leased"), keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal())) {
-      reply[row[0].as<std::size_t>() - 1] = LeasedJob{row[1].as<TypeId>(), row[2].as<int>(), row[3].as<int>()};
-    }
+         exec(tx, session_.prepared("leased"), keys.shards.literal(), keys.jobs.literal(), keys.tokens.literal()))
+      reply[row[0].as<std::size_t>() - 1] = LeasedJob{row[1].as<TypeId>(0), row[2].as<int>(0), row[3].as<int>(0)};
     return reply;
   });
 }
@@ -85,7 +84,7 @@ class PgClientStore::LeaseWrite {
     return is_contention(trouble_->code);
   }
 
-  // Unchanged leases that are not held are stale; held ones are locked or their shard is write-frozen.
+  // Unchanged leases that are not held are stale. The others are locked, or their shard is moving or has moved.
   void tell_stale() {
     const std::vector<std::size_t> open = busy();
     if (open.empty()) return;

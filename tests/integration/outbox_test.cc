@@ -7,6 +7,8 @@
 #include <memory>
 #include <set>
 
+#include "core/lease_token.h"
+
 namespace tocsin {
 namespace {
 
@@ -279,6 +281,24 @@ TEST_F(OldMap, WhatWasCreatedWhereAShardHasMovedToIsNotUnknown) {
   both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
   both.query(0, "SELECT tocsin.open_shard(5::smallint)");
   EXPECT_EQ(ask_all(), (std::vector{503, 503, 503, 503, 503, 503, 503, 503, 503, 409}));
+}
+
+TEST_F(OldMap, NoLeaseIsStaleWhereItsShardDoesNotLive) {
+  const Json item{{"job_id", id}, {"lease_token", lease_token_text(7)}};
+  const auto results = [&] {
+    std::set<std::string> all;
+    for (const char* const report : {"ack", "nack", "extend"}) {
+      Json body{{"items", {item}}};
+      if (report == std::string("extend")) body["ttr_ms"] = 1000;
+      const Reply reply = node->rest().post(std::string("/v1/leases/") + report, body);
+      all.insert(reply.status == 503 ? "busy" : reply.body["items"][0]["result"].get<std::string>());
+    }
+    return all;
+  };
+  EXPECT_EQ(results(), std::set<std::string>{"stale"});
+  both.query(1, "SELECT tocsin.freeze_shard(5::smallint)");
+  both.query(0, "SELECT tocsin.open_shard(5::smallint)");
+  EXPECT_EQ(results(), std::set<std::string>{"busy"});
 }
 
 // Its rows were locked by the freeze; then they went to the new database.
