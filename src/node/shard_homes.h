@@ -28,8 +28,9 @@ struct ShardsOfDatabase {
 };
 Status judge_homes(std::span<const ShardHome> homes, std::span<const ShardsOfDatabase> databases);
 
-// Asks the databases, and calls `done` once with what judge_homes() says, on any thread, the caller's included. A home
-// that is known not to answer is left out: a request for it fails anyway. Thread: any.
+// Asks the homes for their shards and, unless they have them, all databases together; calls `done` once with what
+// judge_homes() says, on any thread, the caller's included. A home that is known not to answer is left out: a request
+// for it fails anyway. Thread: any.
 void check_homes(const DatabaseMap& map, std::vector<ShardHome> homes, std::function<void(Status)> done);
 
 }  // namespace tocsin
