@@ -11,7 +11,7 @@
 
 #include "api/context.h"
 #include "api/json_writer.h"
-#include "base/mutex.h"
+#include "base/all_answers.h"
 
 namespace tocsin {
 
@@ -51,23 +51,12 @@ void gather(const ApiContext& context, const CallPtr& call, const std::vector<Da
             const Ask<T>& ask, std::function<void(std::vector<DatabaseAnswer<T>>)> done,
             std::size_t total_databases = 0) {
   const bool is_of_several = std::max(total_databases, database_ids.size()) > 1;
-  struct State {
-    explicit State(std::size_t n) : left(n) {}
-    Mutex mutex;
-    std::vector<DatabaseAnswer<T>> answers;  // each written under the lock; read when none is left to come
-    std::size_t left TOCSIN_GUARDED_BY(mutex);
-    std::function<void(std::vector<DatabaseAnswer<T>>)> done;
-  };
-  const auto state = std::make_shared<State>(database_ids.size());
-  for (const DatabaseId database_id : database_ids) state->answers.push_back({.database_id = database_id});
-  state->done = std::move(done);
-  const auto answer = [state, call](std::size_t i, Result<T> result) {
-    {
-      MutexLock lock(state->mutex);
-      state->answers[i].result = std::move(result);
-      if (--state->left > 0) return;
-    }
-    guarded(call, [&] { state->done(std::move(state->answers)); });
+  using Answer = DatabaseAnswer<T>;
+  const auto answers = std::make_shared<AllAnswers<Answer>>(
+      database_ids.size(),
+      [call, done = std::move(done)](std::vector<Answer> all) { guarded(call, [&] { done(std::move(all)); }); });
+  const auto answer = [answers, database_ids](std::size_t i, Result<T> result) {
+    answers->take(i, {database_ids[i], std::move(result)});
   };
   for (std::size_t i = 0; i < database_ids.size(); ++i) {
     const DatabaseId database_id = database_ids[i];

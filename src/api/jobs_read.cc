@@ -216,21 +216,25 @@ void list(ApiContext& context, const CallPtr& call) {
   });
 }
 
-void get(ApiContext& context, const CallPtr& call) {
-  const JobId id = context.job_id_of(call);
-  if (id == 0) return;
+// `is_last`: a job whose shard has moved meanwhile is not read once more.
+void get(ApiContext& context, const CallPtr& call, JobId id, bool is_last) {
   const DatabaseId database_id = context.database_of(id);
-  const bool is_taken = context.backend.get(id, [&context, call, id, database_id](Result<std::optional<Job>> found) {
+  const auto answer = [&context, call, id, database_id, is_last](Result<std::optional<Job>> found) {
     guarded(call, [&] {
       if (!found) return call->refuse(context.problem_of(found.error(), database_id));
-      if (const DatabaseId now = context.database_of(id); now != database_id) return call->refuse(context.moved(now));
+      if (const DatabaseId now = context.database_of(id); now != database_id)
+        return is_last ? call->refuse(context.moved(now)) : get(context, call, id, true);
       if (!*found) return call->refuse(ApiContext::no_such_job());
       const auto job = std::make_shared<const Job>(std::move(**found));
       context.with_catalog(call, {job.get(), 1},
                            [call, job](const TypeCatalog& catalog) { call->reply(200, job_text(*job, catalog)); });
     });
-  });
-  if (!is_taken) ApiContext::too_busy(call);
+  };
+  if (!context.backend.get(id, answer)) ApiContext::too_busy(call);
+}
+
+void get(ApiContext& context, const CallPtr& call) {
+  if (const JobId id = context.job_id_of(call); id != 0) get(context, call, id, false);
 }
 
 }  // namespace

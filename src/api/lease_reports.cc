@@ -196,7 +196,7 @@ bool nack(const ApiContext& context, DatabaseId database_id, const Items& items,
         const Outcomes outcomes = outcomes_of_failure(context, items, held, leased, types);
         LeaseReplies others(items.size(), LeaseReply::stale);
         for (std::size_t i = 0; i < held.indices.size(); ++i)
-          if (leased[i] && leased[i]->type_id == 0) others[held.indices[i]] = LeaseReply::busy;
+          if (leased[i] && leased[i]->type_id == 0) others[held.indices[i]] = LeaseReply::moved;
         const bool is_taken =
             finish(context, database_id, outcomes, others, [&context, outcomes, types, reply](Settled settled) {
               if (settled) take_note([&] { hint_retries(context, outcomes, types); });
@@ -286,7 +286,7 @@ LeaseParts parts_of(const ApiContext& context, Items items) {
   return parts;
 }
 
-constexpr const char* kResults[] = {"ok", "stale", "busy", "in_doubt"};  // of LeaseReply
+constexpr const char* kResults[] = {"ok", "stale", "busy", "busy", "in_doubt"};  // of LeaseReply
 
 // Result of each item: "ok"; "stale" (the lease is lost); "busy" (another transaction holds the row, or its shard is
 // moving); "unavailable" (its database did not answer); "in_doubt" (the database's answer was lost). After "in_doubt"

@@ -22,7 +22,7 @@ class SessionOutboxLookup final : public OutboxLookup {
     return lookup_.are_waiting(queries);
   }
   Status announce() override { return lookup_.announce(); }
-  Result<ShardSet> shards_here() override { return lookup_.shards_here(); }
+  Result<ShardsHere> shards_here() override { return lookup_.shards_here(); }
 
  private:
   Session session_;
@@ -154,7 +154,7 @@ Result<std::vector<bool>> OutboxWaiter::look_up(const std::vector<EntryQuery>& q
   return all;
 }
 
-Result<ShardSet> OutboxWaiter::look_for_shards() {
+Result<ShardsHere> OutboxWaiter::look_for_shards() {
   if (!hooks_.is_answering()) return Error{ErrorCode::unavailable, "it does not answer", ""};
   auto shards = lookup_->shards_here();
   if (!shards) hooks_.failed(shards.error());

@@ -39,7 +39,7 @@ class OutboxWaiter {
     unknown,    // the lookup failed
   };
   using Done = std::function<void(Answer)>;
-  using ShardsDone = std::function<void(Result<ShardSet>)>;
+  using ShardsDone = std::function<void(Result<ShardsHere>)>;
 
   // Called on the waiter's thread; they must not block.
   struct Hooks {
@@ -76,7 +76,7 @@ class OutboxWaiter {
   // settle() for requests that share a lookup; adds requests that still wait to `rest`. False: the lookup failed.
   bool settle_together(std::span<Request> requests, std::vector<Request>& rest);
   Result<std::vector<bool>> look_up(const std::vector<EntryQuery>& queries);
-  Result<ShardSet> look_for_shards();
+  Result<ShardsHere> look_for_shards();
   void reply(Request& request, Answer answer);
 
   const std::unique_ptr<OutboxLookup> lookup_;

@@ -95,14 +95,14 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                      return write_changes(client_store, std::move(items),
                                           is_last ? LockedRowAttempt::last : LockedRowAttempt::second);
                    }),
-      locked_leases_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
-                     [node = config_.engine.engine.node, may_have_moved = !config_.is_only_database](
-                         PgClientStore& client_store, std::vector<LeaseItem> items, bool is_last) {
-                       auto locked = write_leases(client_store, node, std::move(items), may_have_moved);
-                       if (!is_last) return locked;
-                       for (LeaseItem& item : locked) refuse(item, row_is_locked());
-                       return std::vector<LeaseItem>{};
-                     }),
+      locked_leases_(
+          named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
+          [node = config_.engine.engine.node](PgClientStore& client_store, std::vector<LeaseItem> items, bool is_last) {
+            auto locked = write_leases(client_store, node, std::move(items));
+            if (!is_last) return locked;
+            for (LeaseItem& item : locked) refuse(item, row_is_locked());
+            return std::vector<LeaseItem>{};
+          }),
       creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kBatch,
                [](PgClientStore& client_store, std::vector<CreateItem> items) {
                  write_creates(client_store, std::move(items));

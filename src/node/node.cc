@@ -155,8 +155,8 @@ void Node::Impl::stop() {
     spdlog::warn("no other node has taken the shards of this one");
   const bool is_clean = stop_engines();
   end_handlers(std::chrono::seconds(1));
-  for (const auto& database : databases_) database->stop_outbox_waiter();
   if (backend_) backend_->stop_retries();
+  for (const auto& database : databases_) database->stop_outbox_waiter();
   for (const auto& database : databases_) database->stop();
   if (permits_) permits_->stop(is_clean);
   if (membership_) membership_->stop();

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "node/all_answers.h"
+#include "base/all_answers.h"
 #include "node/shard_homes.h"
 
 namespace tocsin {
@@ -108,8 +108,8 @@ bool NodeBackend::change_until(MonoTime until, Shard shard, Request request, std
     done = [this, shard, request, until, caller = std::move(done)](Result<Reply> reply) {
       if (!may_be_moving(reply)) return caller(std::move(reply));
       // When the shard has moved, its old database may not even have the rows any more that were locked before.
-      const auto change_again = [this, shard, request, until, caller](const Status& is_home) {
-        if (!is_home) return caller(is_home.error());
+      const auto change_again = [this, shard, request, until, caller, reply](const Status& is_home) {
+        if (!is_home) return caller(is_home.error().code == ErrorCode::moved ? is_home.error() : reply);
         if (!change_until<Request, Reply>(until, shard, request, caller, true)) caller(too_many_requests());
       };
       const auto retry = [this, until, shard, change_again] { check_homes_until(until, {shard}, change_again); };

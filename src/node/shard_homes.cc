@@ -1,58 +1,69 @@
 #include "node/shard_homes.h"
 
-#include <algorithm>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "api/backend.h"
-#include "node/all_answers.h"
+#include "base/all_answers.h"
 
 namespace tocsin {
 namespace {
 
-using Shards = std::optional<ShardSet>;
-using Told = std::vector<ShardsOfDatabase>;
+bool lives(const ShardsHere& here, Shard shard) { return here.living.test(static_cast<std::size_t>(shard)); }
 
-bool has(const Shards& shards, Shard shard) { return shards && shards->test(static_cast<std::size_t>(shard)); }
-
-bool are_all_there(const std::vector<ShardHome>& homes, const Told& told) {
-  return std::ranges::all_of(homes, [&told](const ShardHome& home) {
-    return std::ranges::any_of(told, [&home](const ShardsOfDatabase& each) {
-      return each.database_id == home.database_id && has(each.shards, home.shard);
-    });
-  });
+const std::optional<ShardsHere>& said_by(const ToldShards& told, DatabaseId database_id) {
+  static const std::optional<ShardsHere> nothing;
+  const auto found = told.find(database_id);
+  return found == told.end() ? nothing : found->second;
 }
 
-void ask(const std::vector<Database*>& databases, std::function<void(Told)> done) {
-  const auto tell = [databases, done = std::move(done)](const std::vector<Shards>& all) {
-    Told told;
-    for (std::size_t i = 0; i < all.size(); ++i) told.push_back({databases[i]->database_id(), all[i]});
-    done(std::move(told));
+// The other databases of the moves of shards that do not live in their homes.
+std::set<DatabaseId> partners(const std::vector<ShardHome>& homes, const ToldShards& told) {
+  std::set<DatabaseId> all;
+  for (const auto& [shard, home] : homes) {
+    const auto& here = said_by(told, home);
+    if (!here || lives(*here, shard)) continue;
+    if (const auto partner = here->partner.find(shard); partner != here->partner.end()) all.insert(partner->second);
+  }
+  return all;
+}
+
+// Adds what these databases say to `told`. One that the node does not have says nothing.
+void ask(const DatabaseMap& map, const std::set<DatabaseId>& database_ids, ToldShards told,
+         std::function<void(ToldShards)> done) {
+  using Told = std::pair<DatabaseId, std::optional<ShardsHere>>;
+  std::vector<Database*> databases;
+  for (const DatabaseId database_id : database_ids)
+    if (Database* const database = map.at(database_id)) databases.push_back(database);
+  if (databases.empty()) return done(std::move(told));
+  const auto add = [told = std::move(told), done = std::move(done)](std::vector<std::optional<Told>> all) {
+    ToldShards by_all = told;
+    for (auto& each : all) by_all.insert_or_assign(each->first, std::move(each->second));
+    done(std::move(by_all));
   };
-  const auto answers = std::make_shared<AllAnswers<Shards>>(databases.size(), tell);
+  const auto answers = std::make_shared<AllAnswers<std::optional<Told>>>(databases.size(), add);
   for (std::size_t i = 0; i < databases.size(); ++i) {
-    const auto take = [answers, i](const Result<ShardSet>& shards) {
-      answers->take(i, shards ? Shards(*shards) : std::nullopt);
+    const DatabaseId database_id = databases[i]->database_id();
+    const auto take = [answers, i, database_id](Result<ShardsHere> here) {
+      answers->take(i, Told(database_id, here ? std::optional(std::move(*here)) : std::nullopt));
     };
-    if (!databases[i]->ask_shards(take)) answers->take(i, std::nullopt);
+    if (!databases[i]->ask_shards(take)) answers->take(i, Told(database_id, std::nullopt));
   }
 }
 
 }  // namespace
 
-Status judge_homes(std::span<const ShardHome> homes, std::span<const ShardsOfDatabase> databases) {
+Status judge_homes(std::span<const ShardHome> homes, const ToldShards& told) {
   for (const auto& [shard, home] : homes) {
-    bool is_told = false, is_there = false, may_be_elsewhere = false;
-    for (const auto& [database_id, shards] : databases) {
-      if (database_id == home) {
-        is_told = shards.has_value();
-        is_there = has(shards, shard);
-      } else {
-        may_be_elsewhere = may_be_elsewhere || !shards || has(shards, shard);
-      }
-    }
-    if (!is_told)
+    const auto& here = said_by(told, home);
+    if (!here)
       return Error{ErrorCode::conflict, "The job's database did not tell whether the job's shard is there", kInOutbox};
-    if (!is_there && may_be_elsewhere)
+    if (lives(*here, shard)) continue;
+    const auto partner = here->partner.find(shard);
+    const bool is_moving = partner != here->partner.end();
+    const auto& there = is_moving ? said_by(told, partner->second) : std::nullopt;
+    if (!there || lives(*there, shard))
       return Error{ErrorCode::moved, "it has left the database that would be asked", ""};
   }
   return Unit{};
@@ -60,19 +71,11 @@ Status judge_homes(std::span<const ShardHome> homes, std::span<const ShardsOfDat
 
 void check_homes(const DatabaseMap& map, std::vector<ShardHome> homes, std::function<void(Status)> done) {
   std::erase_if(homes, [&map](const ShardHome& each) { return !map.is_answering(each.database_id); });
-  std::vector<Database*> first;
-  for (const ShardHome& each : homes) first.push_back(map.at(each.database_id));
-  std::ranges::sort(first);
-  first.erase(std::ranges::unique(first).begin(), first.end());
-  if (first.empty()) return done(Unit{});
-  ask(first, [&map, homes = std::move(homes), done = std::move(done)](const Told& told) {
-    if (are_all_there(homes, told)) return done(Unit{});
-    std::vector<Database*> all;
-    for (const auto& database : map.all()) all.push_back(database.get());
-    ask(all, [&map, homes, done](Told by_all) {
-      for (const auto& [database_id, shards] : map.unknown()) by_all.push_back({database_id, {}});
-      done(judge_homes(homes, by_all));
-    });
+  std::set<DatabaseId> database_ids;
+  for (const ShardHome& each : homes) database_ids.insert(each.database_id);
+  ask(map, database_ids, {}, [&map, homes = std::move(homes), done = std::move(done)](ToldShards told) {
+    const auto others = partners(homes, told);
+    ask(map, others, std::move(told), [homes, done](const ToldShards& by_all) { done(judge_homes(homes, by_all)); });
   });
 }
 

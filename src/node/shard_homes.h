@@ -1,11 +1,13 @@
 // check_homes(): whether a node finds the jobs of a shard where it looks for them. After a move its shard map may be
 // old for a heartbeat, and what was created since the move is in the new database only (ADR 0021).
 //
-// A shard lives in a database that accepts its jobs. While it moves it lives nowhere for a moment; no job is created
-// then, and the database of the map, old or new, has all of them.
+// A shard lives in a database that accepts its jobs. While it moves it lives nowhere for a moment. No job is created
+// then, and both databases of the move keep a record of it.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,18 +21,17 @@ struct ShardHome {
   DatabaseId database_id;
 };
 
-// What the databases said when they were asked together, one `nullopt` for each that did not answer. Unit: each home
-// has all jobs of its shard. Error moved: another database, or maybe one that did not answer, has a shard that its home
-// has not. Error conflict with field kInOutbox: a home did not answer.
-struct ShardsOfDatabase {
-  DatabaseId database_id;
-  std::optional<ShardSet> shards;
-};
-Status judge_homes(std::span<const ShardHome> homes, std::span<const ShardsOfDatabase> databases);
+// What databases said when they were asked; nullopt: it did not answer.
+using ToldShards = std::map<DatabaseId, std::optional<ShardsHere>>;
 
-// Asks the homes for their shards and, unless they have them, all databases together; calls `done` once with what
-// judge_homes() says, on any thread, the caller's included. A home that is known not to answer is left out: a request
-// for it fails anyway. Thread: any.
+// Unit: each shard lives in its home, or its home is one of the two databases between which it moves, and it does not
+// live in the other. Error moved: a shard lives elsewhere, or maybe. Error conflict with field kInOutbox: a home did
+// not answer.
+Status judge_homes(std::span<const ShardHome> homes, const ToldShards& told);
+
+// Asks the homes and, for shards that move, the other databases of the moves; calls `done` once with what judge_homes()
+// says, on any thread, the caller's included. A home that is known not to answer is left out: a request for it fails
+// anyway. Thread: any.
 void check_homes(const DatabaseMap& map, std::vector<ShardHome> homes, std::function<void(Status)> done);
 
 }  // namespace tocsin

@@ -112,6 +112,8 @@ enum class LeaseReply {
   stale,     // nothing was changed: the lease has ended, or the job is finished
   busy,      // nothing was changed, and the lease may be valid: another transaction holds the row, its shard is moving,
              // or the connection was lost before this lease was written; ask again
+  moved,     // nothing was changed, and the lease may be valid: its shard does not live in this database; ask again,
+             // there if it lives in another one
   in_doubt,  // the answer was lost; ask again. A later `stale` means that it was written, or that the lease has ended
 };
 

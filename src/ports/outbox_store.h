@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,6 +86,12 @@ struct EntryQuery {
   std::string biz_id;  // empty: asks by job_id
 };
 
+// What a database says about shards.
+struct ShardsHere {
+  ShardSet living;                      // they live in it: it accepts their jobs
+  std::map<Shard, DatabaseId> partner;  // they move from or to it: the other database of the move
+};
+
 // Thread: owner only.
 class OutboxLookup {
  public:
@@ -94,9 +101,8 @@ class OutboxLookup {
   virtual Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) = 0;
   // Notifies the relays of all nodes that entries wait.
   virtual Status announce() = 0;
-  // The shards that live in this database: it accepts their jobs. While a shard moves, it lives nowhere for a moment.
   // Sees all that was committed before the call.
-  virtual Result<ShardSet> shards_here() = 0;
+  virtual Result<ShardsHere> shards_here() = 0;
 };
 
 // The database where entries become jobs.

@@ -49,7 +49,7 @@ class PgClientStore::LeaseWrite {
     replies_.assign(leases_.size(), {LeaseReply::busy});
     if (write(busy())) tell_stale();
     const bool is_any_settled = std::ranges::any_of(replies_, [](const LeaseResult& reply) {
-      return reply.kind == LeaseReply::applied || reply.kind == LeaseReply::stale;
+      return reply.kind != LeaseReply::busy && reply.kind != LeaseReply::in_doubt;
     });
     if (trouble_ && !is_any_settled && !is_contention(trouble_->code)) return *trouble_;
     return std::move(replies_);
@@ -84,7 +84,8 @@ class PgClientStore::LeaseWrite {
     return is_contention(trouble_->code);
   }
 
-  // Unchanged leases that are not held are stale. The others are locked, or their shard is moving or has moved.
+  // Unchanged leases that are not held are stale, unless their shard does not live here; held ones are locked or their
+  // shard is write-frozen.
   void tell_stale() {
     const std::vector<std::size_t> open = busy();
     if (open.empty()) return;
@@ -96,8 +97,10 @@ class PgClientStore::LeaseWrite {
       trouble_ = held.error();
       return;
     }
-    for (std::size_t i = 0; i < open.size(); ++i)
-      if (!(*held)[i]) replies_[open[i]].kind = LeaseReply::stale;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const auto& job = (*held)[i];
+      if (!job || job->type_id == 0) replies_[open[i]].kind = job ? LeaseReply::moved : LeaseReply::stale;
+    }
   }
 
   int shard(std::size_t i) const { return shard_of(leases_[i].job_id); }

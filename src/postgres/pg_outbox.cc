@@ -108,13 +108,19 @@ Status PgOutboxLookup::announce() {
   return session_.read([](pqxx::nontransaction& tx) { tx.exec0("NOTIFY tocsin_outbox"); });
 }
 
-Result<ShardSet> PgOutboxLookup::shards_here() {
-  return session_.read<ShardSet>([&](pqxx::nontransaction& tx) {
+Result<ShardsHere> PgOutboxLookup::shards_here() {
+  return session_.read<ShardsHere>([&](pqxx::nontransaction& tx) {
     const auto rows = exec(tx, session_.prepared("shards_here"));
-    const auto shards = rows[0][0];
-    ShardSet here;
-    if (shards.is_null()) return here.set();
-    for (const auto shard : numbers_from_array<Shard>(shards.c_str())) here.set(static_cast<std::size_t>(shard));
+    const auto living = rows[0][0], moving = rows[0][1], partners = rows[0][2];
+    ShardsHere here;
+    if (living.is_null())
+      here.living.set();
+    else
+      for (const auto shard : numbers_from_array<Shard>(living.c_str()))
+        here.living.set(static_cast<std::size_t>(shard));
+    const auto shards = numbers_from_array<Shard>(moving.c_str());
+    const auto databases = numbers_from_array<DatabaseId>(partners.c_str());
+    for (std::size_t i = 0; i < shards.size(); ++i) here.partner[shards[i]] = databases[i];
     return here;
   });
 }

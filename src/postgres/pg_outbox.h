@@ -35,7 +35,7 @@ class PgOutboxLookup final : public OutboxLookup {
   explicit PgOutboxLookup(Session& session) : session_(session) {}
   Result<std::vector<bool>> are_waiting(std::span<const EntryQuery> queries) override;
   Status announce() override;
-  Result<ShardSet> shards_here() override;
+  Result<ShardsHere> shards_here() override;
 
  private:
   Session& session_;

@@ -53,19 +53,15 @@ bool answered(const PendingRequest<Request, Reply>& asked, Reply& reply, LockedR
 constexpr std::size_t kMostLeases = 1'000;  // in one statement
 
 // True: the call is answered. False: leases of it are locked. Then `asked` keeps only these, and its `done` adds the
-// replies of the others to theirs. `may_have_moved`: see write_leases().
+// replies of the others to theirs.
 template <class Request>
-bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& asked, std::vector<LeaseResult> replies,
-              bool may_have_moved) {
+bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& asked, std::vector<LeaseResult> replies) {
   std::vector<Request> locked;
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < replies.size(); ++i) {
-    LeaseReply& kind = replies[i].kind;
-    if (kind == LeaseReply::busy) {
-      locked.push_back(asked.request[i]);
-      indices.push_back(i);
-    }
-    if (kind == LeaseReply::stale && may_have_moved) kind = LeaseReply::busy;
+    if (replies[i].kind != LeaseReply::busy) continue;
+    locked.push_back(asked.request[i]);
+    indices.push_back(i);
   }
   if (indices.empty()) return asked.done(std::move(replies)), true;
   if (indices.size() == replies.size()) return false;
@@ -88,8 +84,7 @@ bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& as
 // Writes calls of one kind together, up to kMostLeases leases at a time. If a statement fails through one call's fault,
 // each call is written alone. Locked calls go to `locked`.
 template <class Kind, class Write>
-void write_together(std::vector<LeaseItem> calls, const Write& write, bool may_have_moved,
-                    std::vector<LeaseItem>& locked) {
+void write_together(std::vector<LeaseItem> calls, const Write& write, std::vector<LeaseItem>& locked) {
   const auto asked = [&](std::size_t i) -> Kind& { return std::get<Kind>(calls[i].what); };
   for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
     decltype(Kind::request) all;
@@ -100,7 +95,7 @@ void write_together(std::vector<LeaseItem> calls, const Write& write, bool may_h
       for (std::size_t i = begin; i < end; ++i) {
         std::vector<LeaseItem> one;
         one.push_back(std::move(calls[i]));
-        write_together<Kind>(std::move(one), write, may_have_moved, locked);
+        write_together<Kind>(std::move(one), write, locked);
       }
       continue;
     }
@@ -112,22 +107,21 @@ void write_together(std::vector<LeaseItem> calls, const Write& write, bool may_h
       const auto first = replies->begin() + static_cast<std::ptrdiff_t>(next);
       next += asked(i).request.size();
       const auto last = replies->begin() + static_cast<std::ptrdiff_t>(next);
-      if (!answered(asked(i), {first, last}, may_have_moved)) locked.push_back(std::move(calls[i]));
+      if (!answered(asked(i), {first, last})) locked.push_back(std::move(calls[i]));
     }
   }
 }
 
 }  // namespace
 
-std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items,
-                                    bool may_have_moved) {
+std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items) {
   std::vector<LeaseItem> outcomes, extensions, locked;
   for (LeaseItem& item : items)
     (std::holds_alternative<OutcomesAsked>(item.what) ? outcomes : extensions).push_back(std::move(item));
   const auto finish = [&](const auto& all) { return client_store.finish_leased(all, node); };
   const auto extend = [&](const auto& all) { return client_store.extend(all); };
-  write_together<OutcomesAsked>(std::move(outcomes), finish, may_have_moved, locked);
-  write_together<ExtensionsAsked>(std::move(extensions), extend, may_have_moved, locked);
+  write_together<OutcomesAsked>(std::move(outcomes), finish, locked);
+  write_together<ExtensionsAsked>(std::move(extensions), extend, locked);
   return locked;
 }
 

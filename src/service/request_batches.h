@@ -61,10 +61,7 @@ enum class LockedRowAttempt { first, first_and_last, second, last };
 std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, LockedRowAttempt which);
 // Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
 // locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
-// `may_have_moved`: the items were locked before, maybe because their shards were moving. Then a lease that is stale
-// (lost) in this database may be valid in another one, so it is answered `busy`, not stale.
-std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items,
-                                    bool may_have_moved = false);
+std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items);
 // Answers all items. If the statement for jobs fails, every GetAsked gets its Error; if the statement for keys fails,
 // every ListAsked does.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);

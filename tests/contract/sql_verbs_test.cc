@@ -243,11 +243,16 @@ TEST_F(SqlVerbs, ALookupFindsEntriesByJobAndByKeyUntilTheyAreSettled) {
 TEST_F(SqlVerbs, ALookupTellsWhichShardsLiveHere) {
   Session session(SessionConfig{.url = database.url()});
   PgOutboxLookup lookup(session);
-  EXPECT_EQ(*lookup.shards_here(), ShardSet{}.set()) << "a single database has all shards";
+  EXPECT_EQ(lookup.shards_here()->living, ShardSet{}.set()) << "a single database has all shards";
   database.query("SELECT tocsin.set_shards_here(ARRAY[2, 7]::smallint[])");
-  EXPECT_EQ(*lookup.shards_here(), ShardSet{}.set(2).set(7));
+  EXPECT_EQ(lookup.shards_here()->living, ShardSet{}.set(2).set(7));
+  EXPECT_TRUE(lookup.shards_here()->partner.empty());
   database.query("SELECT tocsin.set_shards_here(ARRAY[]::smallint[])");
-  EXPECT_EQ(*lookup.shards_here(), ShardSet{});
+  EXPECT_EQ(lookup.shards_here()->living, ShardSet{});
+  database.query("UPDATE tocsin.place SET place = 3");
+  database.query(
+      "INSERT INTO tocsin.move (shard, source, target, driver) VALUES (7, 3, 5, 1), (2, 4, 3, 1), (1, 4, 5, 1)");
+  EXPECT_EQ(lookup.shards_here()->partner, (std::map<Shard, DatabaseId>{{2, 4}, {7, 5}}));
 }
 
 // It waited as long as its creator wanted it to: only the time since the new deadline is lateness.

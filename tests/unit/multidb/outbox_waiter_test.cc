@@ -40,10 +40,10 @@ class FakeLookup final : public OutboxLookup {
     ++entries_.announced;
     return Unit{};
   }
-  Result<ShardSet> shards_here() override {
+  Result<ShardsHere> shards_here() override {
     ++entries_.shard_looks;
     if (entries_.fails) return Error{ErrorCode::unavailable, "it is down", ""};
-    return ShardSet{}.set(3);
+    return ShardsHere{ShardSet{}.set(3), {}};
   }
 
  private:
@@ -198,13 +198,13 @@ TEST_F(OutboxWaiterTest, IsBoundedAndReadsInParts) {
 TEST_F(OutboxWaiterTest, QuestionsForShardsShareALookThatNoEntryDelays) {
   entries.jobs = {1};
   const char& held = ask({{1, ""}});
-  std::vector<Result<ShardSet>> answers;
-  const auto take = [&](Result<ShardSet> shards) { answers.push_back(std::move(shards)); };
+  std::vector<Result<ShardsHere>> answers;
+  const auto take = [&](Result<ShardsHere> shards) { answers.push_back(std::move(shards)); };
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(waiter.ask_shards(take));
   waiter.step();
   EXPECT_EQ(held, ' ');
   ASSERT_EQ(answers.size(), 2U);
-  for (const auto& shards : answers) EXPECT_EQ(*shards, ShardSet{}.set(3));
+  for (const auto& shards : answers) EXPECT_EQ(shards->living, ShardSet{}.set(3));
   EXPECT_EQ(entries.shard_looks, 1);
   next_round();
   EXPECT_EQ(answers.size(), 2U) << "each is answered once";
@@ -212,8 +212,8 @@ TEST_F(OutboxWaiterTest, QuestionsForShardsShareALookThatNoEntryDelays) {
 }
 
 TEST_F(OutboxWaiterTest, AnswersNoShardsOfAnUnavailableDatabase) {
-  std::vector<Result<ShardSet>> answers;
-  const auto take = [&](Result<ShardSet> shards) { answers.push_back(std::move(shards)); };
+  std::vector<Result<ShardsHere>> answers;
+  const auto take = [&](Result<ShardsHere> shards) { answers.push_back(std::move(shards)); };
   entries.fails = true;
   EXPECT_TRUE(waiter.ask_shards(take));
   waiter.step();

@@ -157,21 +157,6 @@ TEST_F(RequestBatches, ALeaseThatStaysLockedIsBusyAndOtherResultsStand) {
   EXPECT_EQ(alone.error().code, ErrorCode::conflict);
 }
 
-// With several databases a shard that was moving may live elsewhere by the next try.
-TEST_F(RequestBatches, ALeaseThatIsGoneAfterItWasLockedIsBusyWhereShardsMove) {
-  const Lease gone{create("a"), 7};
-  const auto told = [&](bool may_have_moved) {
-    Result<std::vector<LeaseResult>> reply = unasked_;
-    std::vector<LeaseItem> items;
-    items.push_back({OutcomesAsked{{{gone.job_id, gone.token, {}, {}, {}}},
-                                   [&](Result<std::vector<LeaseResult>> r) { reply = std::move(r); }}});
-    EXPECT_TRUE(write_leases(client_store, "n", std::move(items), may_have_moved).empty());
-    return reply ? reply->front().kind : LeaseReply::in_doubt;
-  };
-  EXPECT_EQ(told(false), LeaseReply::stale);
-  EXPECT_EQ(told(true), LeaseReply::busy);
-}
-
 TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   const JobId a = create("a"), b = create("b");
   const Lease of_a = lease({a}).front();

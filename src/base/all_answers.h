@@ -1,4 +1,4 @@
-// AllAnswers: collects the answers of several databases to one question, which come on threads of their own.
+// AllAnswers: collects the answers to a question that was asked in several places, such as databases.
 #pragma once
 
 #include <functional>
