@@ -153,7 +153,7 @@ void NodeBackend::when_findable(std::vector<EntryQuery> queries, std::function<v
   std::vector<Shard> shards;
   for (const EntryQuery& query : queries) shards.push_back(shard_of_query(query));
   std::ranges::sort(shards);
-  shards.erase(std::ranges::unique(shards).begin(), shards.end());
+  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
   after_outboxes(std::move(queries),
                  [this, shards = std::move(shards), proceed = std::move(proceed)](const Result<Unasked>& unasked) {
                    if (!unasked) return proceed(unasked);
