@@ -22,7 +22,8 @@ class AllAnswers {
     MutexLock lock(mutex_);
     answers_[index] = std::move(answer);
     if (--left_ > 0) return;
-    std::vector<T> all = std::move(answers_);
+    std::vector<T> all;
+    all.swap(answers_);
     lock.unlock();
     done_(std::move(all));
   }

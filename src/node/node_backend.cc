@@ -151,6 +151,7 @@ void NodeBackend::after_outboxes(std::vector<EntryQuery> queries, std::function<
 void NodeBackend::when_findable(std::vector<EntryQuery> queries, std::function<void(Result<Unasked>)> proceed) {
   if (!has_several_databases()) return proceed(Unasked{});
   std::vector<Shard> shards;
+  shards.reserve(queries.size());
   for (const EntryQuery& query : queries) shards.push_back(shard_of_query(query));
   std::ranges::sort(shards);
   shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
@@ -165,6 +166,7 @@ void NodeBackend::when_findable(std::vector<EntryQuery> queries, std::function<v
 
 void NodeBackend::check_homes_until(MonoTime until, std::vector<Shard> shards, std::function<void(Status)> done) {
   std::vector<ShardHome> homes;
+  homes.reserve(shards.size());
   for (const Shard shard : shards) homes.push_back({shard, map_.database_of(shard)});
   check_homes(map_, std::move(homes),
               [this, until, shards = std::move(shards), done = std::move(done)](const Status& are_home) {
