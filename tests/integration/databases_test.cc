@@ -150,7 +150,8 @@ TEST(Databases, ACrashedOneDelaysOnlyItsOwnJobsUntilItIsBack) {
   for (NodeOn* asked : {&node, &second})
     EXPECT_TRUE(eventually([&] {
       bool is_as_it_is = true;
-      for (const Json& item : asked->rest().get("/v1/shards").body["items"]) {
+      const Reply shards = asked->rest().get("/v1/shards");
+      for (const Json& item : shards.body["items"]) {
         const int age = item["scanned_age_ms"].is_null() ? -1 : item["scanned_age_ms"].get<int>();
         is_as_it_is = is_as_it_is && (item["database"] == "a" ? age >= 0 && age < 3000 : age < 0 || age > 4000);
       }

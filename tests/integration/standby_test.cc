@@ -181,7 +181,7 @@ TEST_F(SilentStandby, CreatesThatAreGivenUpLeaveOneProcess) {
 // PostgreSQL logs a sequence for 32 numbers in advance: 100 are logged in any case.
 TEST_F(SilentStandby, DrawingIdsDoesNotWaitForIt) {
   lose_standby();
-  session.answer_within(kShort);
+  session.answer_within(std::chrono::seconds(10));  // the statements take some time, too
   const Status drawn = session.read([](pqxx::nontransaction& tx) {
     tx.exec(sql::statement("raise_ids"));
     tx.exec_params(sql::statement("reserve_ids"), 100);
