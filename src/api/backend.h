@@ -29,7 +29,7 @@ inline constexpr const char* kFull = "queue";
 inline Error too_many_requests() { return {ErrorCode::unavailable, "too many requests wait for it", kFull}; }
 
 // Field of an Error conflict: a SQL caller created the job for a shard of another database, and the job still waits in
-// an outbox, on its way there.
+// an outbox, on its way there; or a database did not tell whether that is so, or whether the shard lives in it.
 inline constexpr const char* kInOutbox = "outbox";
 // The answer if a job is not found, but `database` does not answer and may have the job in its outbox.
 inline Error maybe_in_outbox(const std::string& database) {
