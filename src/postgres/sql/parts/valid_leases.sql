@@ -1,5 +1,5 @@
--- The leases $1, $2, $3 that are valid (k), with their jobs (j). A lease whose shard does not live here has NULL columns: a
--- row without a lease and a shard that moved look the same.
+-- The leases $1, $2, $3 that are valid (k), with their jobs (j). A lease whose shard does not live here has NULL columns:
+-- a row without a lease and a shard that moved look the same.
 FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord)
 LEFT JOIN LATERAL (
   SELECT j.type_id, j.attempts, j.max_attempts, j.fire_at
