@@ -151,7 +151,19 @@ void run_on_bulk_thread(const ApiContext& context, const CallPtr& call, std::fun
     ApiContext::too_busy(call);
 }
 
+Problem shard_moves() { return {503, "A shard is moving to another database: repeat the request.", "", 1}; }
+
+// The placement of the shards (BulkStore::placement). nullopt: the call was refused.
+std::optional<std::string> read_placement(const ApiContext& context, const CallPtr& call, const BulkAccess& access) {
+  auto placement = access.databases.front().store->placement();
+  if (placement && *placement) return std::move(*placement);
+  call->refuse(placement ? shard_moves() : context.problem_of(placement.error(), 0));
+  return {};
+}
+
 void start_counted(const ApiContext& context, const CallPtr& call, const BulkCall& bulk, BulkAccess& access) {
+  const auto placement = read_placement(context, call, access);
+  if (!placement) return;
   const auto matched = count_matching(context, call, access, bulk.request);
   if (!matched) return;
   if (bulk.expected && *bulk.expected != *matched) {
@@ -162,6 +174,9 @@ void start_counted(const ApiContext& context, const CallPtr& call, const BulkCal
   std::string text;
   JsonWriter out(text);
   if (bulk.is_dry_run) {
+    const auto placement_now = read_placement(context, call, access);
+    if (!placement_now) return;
+    if (*placement_now != *placement) return call->refuse(shard_moves());
     call->audit.is_left_out = true;
     out.begin_object().field("matched", *matched).end_object();
     return call->reply(200, std::move(text));
@@ -169,14 +184,16 @@ void start_counted(const ApiContext& context, const CallPtr& call, const BulkCal
   // If this node's runner is busy, the bulk operation is stored without a lease: the first runner that is free takes
   // it.
   const Duration lease = access.runner.is_busy() ? Duration(0) : BulkRunner::kLease;
-  auto started = access.databases.front().store->start(bulk.request, *matched, access.node, lease);
+  auto started = access.databases.front().store->start(bulk.request, *matched, access.node, lease, *placement);
   if (!started) return call->refuse(context.problem_of(started.error(), 0));
-  call->audit.target = std::to_string(started->bulk_id);
+  if (!*started) return call->refuse(shard_moves());
+  Bulk& running = **started;
+  call->audit.target = std::to_string(running.bulk_id);
   call->audit.filter_json = bulk.request.filter_json;
   call->audit.matched = *matched;
   call->audit.reason = bulk.request.reason;
-  out.begin_object().field("bulk_id", std::to_string(started->bulk_id)).field("matched", *matched).end_object();
-  if (lease > Duration(0)) access.runner.take(std::move(*started));
+  out.begin_object().field("bulk_id", std::to_string(running.bulk_id)).field("matched", *matched).end_object();
+  if (lease > Duration(0)) access.runner.take(std::move(running));
   call->reply(202, std::move(text));
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bulk/bulk.h"
@@ -31,9 +32,14 @@ class BulkStore {
 
   // Control database only.
 
+  // Where the shards live, as a text that differs once a shard was write-frozen or has moved. nullopt: a shard may be
+  // frozen now, and count() may leave its jobs out.
+  virtual Result<std::optional<std::string>> placement() = 0;
   // Stores a new bulk, which `node` runs under a lease of this length. `matched`: the sum of count() over all
-  // databases.
-  virtual Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) = 0;
+  // databases. `placement`: from before count(). nullopt: the placement has changed, or a shard may be frozen now. While
+  // a bulk runs, no move freezes its shard (MoveStore::set_state), so a bulk visits each job once.
+  virtual Result<std::optional<Bulk>> start(const BulkRequest& request, std::int64_t matched, NodeId node,
+                                            Duration lease, const std::string& placement) = 0;
   virtual Result<std::optional<Bulk>> find(std::int64_t bulk_id) = 0;
   // The newest first, `limit` at most.
   virtual Result<std::vector<Bulk>> list(int limit) = 0;

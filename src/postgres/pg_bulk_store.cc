@@ -126,14 +126,24 @@ struct PgBulkStore::Page {
 
 // ---- control database
 
-Result<Bulk> PgBulkStore::start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) {
-  return session_.write<Bulk>([&](pqxx::nontransaction& tx) {
+Result<std::optional<std::string>> PgBulkStore::placement() {
+  using Placement = std::optional<std::string>;
+  return session_.read<Placement>([](pqxx::nontransaction& tx) -> Placement {
+    const auto row = tx.exec1(sql::statement("bulk_placement"));
+    return row[1].as<bool>() ? Placement() : Placement(row[0].c_str());
+  });
+}
+
+Result<std::optional<Bulk>> PgBulkStore::start(const BulkRequest& request, std::int64_t matched, NodeId node,
+                                               Duration lease, const std::string& placement) {
+  return session_.transact<std::optional<Bulk>>([&](pqxx::work& tx) {
+    tx.exec1(sql::statement("placement_lock"));
     const BulkFilter& filter = request.filter;
-    return bulk_from(tx.exec_params1(sql::statement("bulk_start"), std::string(to_string(request.action)),
-                                     request.filter_json, filter.biz_id, filter.type_id, pg_time(filter.from),
-                                     pg_time(filter.to), filter.reason, pg_time(request.action_time),
-                                     microseconds(request.delay), microseconds(request.spread), request.rate_per_s,
-                                     request.reason, request.actor, matched, node, lease.count()));
+    return bulk_of(tx.exec_params(sql::statement("bulk_start"), std::string(to_string(request.action)),
+                                  request.filter_json, filter.biz_id, filter.type_id, pg_time(filter.from),
+                                  pg_time(filter.to), filter.reason, pg_time(request.action_time),
+                                  microseconds(request.delay), microseconds(request.spread), request.rate_per_s,
+                                  request.reason, request.actor, matched, node, lease.count(), placement));
   });
 }
 

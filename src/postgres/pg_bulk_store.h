@@ -18,7 +18,9 @@ class PgBulkStore final : public BulkStore {
   PgBulkStore(const SessionConfig& config, int shards) : session_(config), shards_(shards) {}
 
   // In the control database only.
-  Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;
+  Result<std::optional<std::string>> placement() override;
+  Result<std::optional<Bulk>> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease,
+                                    const std::string& placement) override;
   Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
   Result<std::vector<Bulk>> list(int limit) override;
   Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;

@@ -34,6 +34,17 @@ ShardMove move_from(const pqxx::row& row) {
 // Writers queue behind this lock request, so it gives up early.
 void wait_briefly(pqxx::transaction_base& tx) { tx.exec0("SET LOCAL lock_timeout = '300ms'"); }
 
+// A bulk operation visits the jobs of one database after the other: of a shard that moves meanwhile it would visit each
+// job twice or never. PgBulkStore::start() takes the same lock, and refuses while a shard may be frozen.
+void refuse_during_bulk(pqxx::transaction_base& tx) {
+  tx.exec1(sql::statement("placement_lock"));
+  const auto running = tx.exec(sql::statement("bulk_running"));
+  if (running.empty()) return;
+  const std::string id = running[0][0].c_str();
+  throw Busy("bulk operation " + id + " runs: the shard stays until it has ended (POST /v1/bulk/" + id +
+             "/stop ends it)");
+}
+
 std::string call(const char* function, const ShardMove& move) {
   return sql::statement("move_call", {{"function", function}, {"shard", std::to_string(move.shard)}});
 }
@@ -100,6 +111,7 @@ Result<bool> PgMoveStore::take_over(ShardMove& move) {
 Status PgMoveStore::set_state(ShardMove& move, ShardMove::State state) {
   const bool may_be_frozen = move.may_be_frozen || state == ShardMove::State::switching;
   auto done = as_driver(session_, move, [&](pqxx::work& tx) {
+    if (state == ShardMove::State::switching) refuse_during_bulk(tx);
     const auto changed = tx.exec_params(freezing(may_be_frozen ? "move_set_state" : "move_set_state_writable"),
                                         static_cast<int>(move.shard), to_string(state), to_string(move.state));
     if (changed.affected_rows() != 1) throw MoveTakenOver();

@@ -123,7 +123,7 @@ TEST_P(BulkContract, RevivesNoneThatDiedAfterItsStart) {
   const auto jobs = create({due("a"), due("b")});
   kill(jobs[0]);
   BulkRequest request = all_of_type(BulkAction::retry);
-  const Bulk bulk = must(db->bulks().start(request, 2, 1, kLong));
+  const Bulk bulk = start_matched(request, 2);
   let_pass(kShort);
   kill(jobs[1]);
   EXPECT_EQ(run(bulk), 1);

@@ -5,15 +5,22 @@
 
 namespace tocsin {
 
-Result<Bulk> FakeBulkStore::start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) {
+Result<std::optional<std::string>> FakeBulkStore::placement() {
   if (fails) return failure();
+  return is_frozen ? std::nullopt : std::optional(std::to_string(moves));
+}
+
+Result<std::optional<Bulk>> FakeBulkStore::start(const BulkRequest& request, std::int64_t matched, NodeId node,
+                                                 Duration lease, const std::string& placement) {
+  if (fails) return failure();
+  if (is_frozen || placement != std::to_string(moves)) return std::optional<Bulk>{};
   Bulk bulk;
   bulk.bulk_id = static_cast<std::int64_t>(bulks_.size()) + 1;
   bulk.request = request;
   bulk.matched = matched;
   bulk.started_at = now;
   bulks_[bulk.bulk_id] = {bulk, node, now + lease};
-  return bulk;
+  return std::optional(bulk);
 }
 
 Result<std::optional<Bulk>> FakeBulkStore::find(std::int64_t bulk_id) {
@@ -100,6 +107,7 @@ std::vector<Job> FakeBulkStore::changed_by(const Bulk& bulk) const {
 
 Result<std::int64_t> FakeBulkStore::count(const BulkRequest& request) {
   if (fails) return failure();
+  if (moves_while_counting) ++moves;
   return static_cast<std::int64_t>(matching(request).size());
 }
 

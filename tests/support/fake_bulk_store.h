@@ -20,8 +20,13 @@ class FakeBulkStore final : public BulkStore {
   // Settings of the test.
   WallTime now{};                  // the store's clock
   std::optional<ErrorCode> fails;  // the Error of every call
+  bool is_frozen = false;          // a shard is write-frozen
+  int moves = 0;                   // freezes and moves of shards until now
+  bool moves_while_counting = false;
 
-  Result<Bulk> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease) override;
+  Result<std::optional<std::string>> placement() override;
+  Result<std::optional<Bulk>> start(const BulkRequest& request, std::int64_t matched, NodeId node, Duration lease,
+                                    const std::string& placement) override;
   Result<std::optional<Bulk>> find(std::int64_t bulk_id) override;
   Result<std::vector<Bulk>> list(int limit) override;
   Result<std::optional<Bulk>> request_stop(std::int64_t bulk_id) override;

@@ -16,7 +16,10 @@ class BulkContract : public StoreContract {
     return request;
   }
   Bulk start(const BulkRequest& request, NodeId node = 1, Duration lease = kLong) {
-    return must(db->bulks().start(request, must(db->bulks().count(request)), node, lease));
+    return start_matched(request, must(db->bulks().count(request)), node, lease);
+  }
+  Bulk start_matched(const BulkRequest& request, std::int64_t matched, NodeId node = 1, Duration lease = kLong) {
+    return must(db->bulks().start(request, matched, node, lease, must(db->bulks().placement()).value())).value();
   }
   // Batches until it is done; how many jobs it changed in all.
   std::int64_t run(const Bulk& bulk) {

@@ -54,6 +54,27 @@ TEST_F(BulkApi, AnotherCountThanExpectedIsRefused) {
   EXPECT_EQ(start(dry + "1}").status, 200);
 }
 
+TEST_F(BulkApi, NothingIsCountedOrStartedWhileAShardMoves) {
+  make_job("a");
+  const std::string body = R"({"action":"cancel","filter":{"biz_type":"order.unpaid"})";
+  const auto expect_refused = [&](const std::string& request) {
+    const Answer answer = start(request);
+    EXPECT_EQ(answer.status, 503) << request;
+    EXPECT_NE(answer.text.find("A shard is moving"), std::string::npos) << answer.text;
+  };
+  backend.bulks.is_frozen = true;
+  expect_refused(body + "}");
+  expect_refused(body + R"(,"dry_run":true})");
+  backend.bulks.is_frozen = false;
+  backend.bulks.moves_while_counting = true;
+  expect_refused(body + "}");
+  expect_refused(body + R"(,"dry_run":true})");
+  EXPECT_EQ(get("/v1/bulk").body["items"].size(), 0U);
+  EXPECT_EQ(get("/v1/jobs?status=pending").body["items"].size(), 1U);
+  backend.bulks.moves_while_counting = false;
+  EXPECT_EQ(start(body + "}").status, 202);
+}
+
 TEST_F(BulkApi, InvalidFieldsAreNamed) {
   struct Case {
     std::string body, field;

@@ -36,7 +36,7 @@ class BulkRunnerTest : public testing::Test {
     request.action = action;
     request.filter.type_id = type_id;
     request.rate_per_s = rate;
-    return *store.start(request, *store.count(request), 1, BulkRunner::kLease);
+    return store.start(request, *store.count(request), 1, BulkRunner::kLease, "0")->value();
   }
 
   // Steps until the runner wants to wait; returns until when.
@@ -75,7 +75,8 @@ TEST_F(BulkRunnerTest, ChangesNoMoreThanWereCounted) {
   BulkRequest request;
   request.action = BulkAction::cancel;
   request.filter.type_id = type_id;
-  const Bulk bulk = *store.start(request, 4, 1, BulkRunner::kLease);  // six have come to match since the count
+  const Bulk bulk =
+      store.start(request, 4, 1, BulkRunner::kLease, "0")->value();  // six have come to match since the count
   runner.take(bulk);
   run(kNow, runner);
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
@@ -203,7 +204,7 @@ class BulkOfTwo : public BulkRunnerTest {
     request.action = action;
     request.filter.type_id = type_id;
     request.rate_per_s = rate;
-    return *store.start(request, *store.count(request) + *second.count(request), 1, BulkRunner::kLease);
+    return store.start(request, *store.count(request) + *second.count(request), 1, BulkRunner::kLease, "0")->value();
   }
   std::int64_t cancelled_in(FakeDatabase& where) {
     return std::ranges::count(where.list({}), JobStatus::cancelled, &Job::status);

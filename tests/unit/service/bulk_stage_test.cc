@@ -29,7 +29,7 @@ class BulkStageTest : public testing::Test {
       jobs.push_back(job);
     }
     EXPECT_TRUE(database.create(jobs, CreateMode::all_or_nothing, kStart));
-    const Bulk bulk = *store.start(request, n, 1, BulkRunner::kLease);
+    const Bulk bulk = store.start(request, n, 1, BulkRunner::kLease, "0")->value();
     EXPECT_TRUE(stage.post([bulk](BulkAccess& access) { EXPECT_TRUE(access.runner.take(bulk)); }));
     return bulk.bulk_id;
   }
