@@ -75,8 +75,8 @@ class MoveStore {
   // driver extended the freeze.
   virtual Result<bool> take_over(ShardMove& move) = 0;
   // Changes the state, and announces or extends the freeze if the new state is `switching` or the shard may be frozen.
-  // Error superseded: another driver has the move, or it is in another state than move.state. Error conflict, if the new
-  // state is `switching`: a bulk operation runs (BulkStore::start).
+  // Error superseded: another driver has the move, or it is in another state than move.state. Error conflict, only for
+  // `switching`: a bulk operation runs (BulkStore::start).
   virtual Status set_state(ShardMove& move, ShardMove::State state) = 0;
   // Extends the freeze to kThawLease from now.
   virtual Status keep(const ShardMove& move) = 0;
