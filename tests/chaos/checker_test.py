@@ -6,6 +6,7 @@ import unittest
 from unittest import mock
 
 import checker
+import load
 from checker import Checker, Row, ids_to_ask
 from faults import FAULTS
 from job_history import History
@@ -115,8 +116,18 @@ class BooksAndLimits(unittest.TestCase):
 
     def test_nothing_starts_faster_than_its_rate(self):
         self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 2 for i in range(16)], 0)), [])
-        self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 10 for i in range(18)], 0)),
-                         [("I12", "faster than its rate")])
+        for times in ([10.1 + i / 10 for i in range(18)],  # in one second, and in five
+                      [10.1 + i / 10 for i in range(9)],
+                      [10.1 + i / 4 for i in range(18)]):
+            self.assertEqual(self.judge(*self.several("paced", times, 0)), [("I12", "faster than its rate")])
+
+    def test_the_load_has_enough_jobs_to_break_the_limits(self):
+        for name, spec in load.TYPES.items():
+            if rate := spec.get("rate_per_s"):
+                for span in checker.RATE_SPANS:
+                    self.assertGreater(load.Crowd.WAVES[name][0], checker.most_starts(rate, span))
+            if most := spec.get("max_running"):
+                self.assertGreater(load.Crowd.WAVES[name][0], most)
 
     def test_limits_hold_unless_the_control_databases_clock_ended_permits(self):
         for type, times, takes, what in (("few", [10.1, 10.2, 10.3], 0.3, "more than max_running"),

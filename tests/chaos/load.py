@@ -165,10 +165,14 @@ class Creator(Caller):
 class Crowd(Caller):
     """Creates more jobs at once than the limits of their types let run, in waves."""
 
+    # By type, how many jobs, and every how many turns: more than the checker allows, and on average fewer than may run.
+    WAVES = {"few": (40, 1), "paced": (150, 3)}
     number = 0
 
     def work(self):
-        for type, n in (("few", 40), ("paced", 60)):
+        for type, (n, turns) in self.WAVES.items():
+            if self.number % turns:
+                continue
             now = round(time.time(), 3)
             jobs = [(f"{self.name}-{type}-{self.number}-{i}", now) for i in range(n)]
             self.create(type, jobs)
