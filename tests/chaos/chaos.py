@@ -115,8 +115,9 @@ class Run:
         self.cluster.wait_until_well()
         self.note_memory()
         for fault in struck:
-            self.events.write("fault", name=fault.name, on=on, off=time.time(), loses_claims=fault.loses_claims,
-                              repeats=fault.repeats, hastens=fault.hastens, ends_permits=fault.ends_permits)
+            self.events.write("fault", name=fault.name, on=on, off=time.time(), repeats=fault.repeats,
+                              loses_claims=fault.loses_claims and not self.cluster.is_synchronous,
+                              hastens=fault.hastens, ends_permits=fault.ends_permits)
 
     def note_memory(self):
         for node in self.cluster.nodes:

@@ -19,7 +19,7 @@ class Fault:
     group: str  # node, wire, database, second
     strike: typing.Callable
     about: str
-    loses_claims: bool = False  # claims that were not on the standby may be gone
+    loses_claims: bool = False  # claims that were not on the standby may be gone, unless it is synchronous
     # Which duplicates it can cause. `expired`: an outcome is not written before the lease ends, because the node or the
     # way to the database is gone, so the job is due again. `within`: the next attempt begins within the lease, because
     # the sender takes an attempt for failed whose receiver has done it.
