@@ -21,6 +21,7 @@ import faults
 import history
 import load
 from cluster import Cluster, free_port
+from count_watch import CountWatch
 from job_history import History
 from postgres import FAKETIME
 from receiver import Receiver
@@ -60,7 +61,7 @@ class Run:
         self.folder.chmod(0o755)  # PostgreSQL runs as another user
         self.events = history.Writer(self.folder / "start.jsonl")
         self.port = free_port()  # of the receiver
-        self.receiver = self.load = None
+        self.receiver = self.load = self.count_watch = None
         self.settings = {"seed": seed, "rate": rate, "batch": batch, "spread_s": spread_s}
         self.part, self.types = 0, {}
         self.judged = collections.Counter()  # rows of earlier parts, by (type, status)
@@ -91,6 +92,8 @@ class Run:
         self.receiver = Receiver(self.port, self.home / "receiver.jsonl")
         self.load = load.LoadProcess(ports=[node.port for node in self.cluster.nodes], path=self.home / "load.jsonl",
                                      databases=self.cluster.business_databases(), prefix=self.prefix, **self.settings)
+        self.count_watch = CountWatch(self.cluster, self.events)
+        self.count_watch.start()
         self.started = time.time()
 
     def strike(self, struck, seconds):
@@ -147,6 +150,7 @@ class Run:
         left = self.cluster.wait_until_at_rest()
         self.load.stop()
         self.receiver.stop()
+        self.count_watch.stop()
         self.note_memory()
         self.events.flush()
         if left:
@@ -177,6 +181,8 @@ class Run:
         return checker
 
     def stop(self):
+        if self.count_watch:
+            self.count_watch.stop()
         if self.load:
             self.load.kill()
         if self.receiver:

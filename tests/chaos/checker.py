@@ -77,6 +77,7 @@ class Checker:
         for job_id, settles in self.history.settles.items():
             self.check_settles(job_id, settles)
         self.check_counts()
+        self.check_snapshots()
         self.check_books()
         self.check_limits()
         self.check_takeovers()
@@ -301,6 +302,11 @@ class Checker:
                 self.broken("I11", "counts", None,
                             f"{' '.join(key)}: {self.counts.get(key, 0)} counted, {there[key]} there")
 
+    def check_snapshots(self):
+        for event in self.history.snapshots:
+            for type, status, counted, there in event["wrong"]:
+                self.broken("I11", "counts at a snapshot", None,
+                            f"{type} {status} at {event['t']:.3f}: {counted} counted, {there} there")
 
     # ---- I1, I5: what a `sql` handler did is there once where its job is done, and nowhere else
 

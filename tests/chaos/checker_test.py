@@ -380,6 +380,13 @@ class TheCheckerFinds(OneJob):
     def test_wrong_counts(self):
         self.assertFinds("I11", "counts", [create("k", "1"), start("1", 10.1)], [row("1")], {("hook", "done"): 2})
 
+    def test_counts_that_were_wrong_for_a_moment(self):
+        done = [create("k", "1"), start("1", 10.1)]
+        snapshot = {"e": "counts", "t": 10.2, "port": 5432, "wrong": []}
+        self.assertHonest([*done, snapshot], [row("1")])
+        self.assertFinds("I11", "counts at a snapshot", [*done, {**snapshot, "wrong": [["hook", "done", "2", "1"]]}],
+                         [row("1")])
+
 
 class EveryRule(unittest.TestCase):
     """A rule that no history breaks may be one that cannot be broken."""

@@ -18,6 +18,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   seen     b, t, id, status                                                          somebody looked
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits
   memory   node, mb, t: the most that a node's process has had in memory until then
+  counts   t, port, wrong [[type, status, counted, there]]: of one snapshot of a database, where the counts are not its
+           rows
   note     text, t
 """
 import json

@@ -43,7 +43,7 @@ class History:
         self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
         self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
-        self.faults, self.memory = [], []
+        self.faults, self.memory, self.snapshots = [], [], []
         self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
         self.refused = 0
         for event in events:
@@ -107,6 +107,9 @@ class History:
 
     def on_memory(self, event):
         self.memory.append(event)
+
+    def on_counts(self, event):
+        self.snapshots.append(event)
 
     def on_note(self, event):
         pass

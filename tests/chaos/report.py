@@ -29,6 +29,7 @@ class Report:
         unseen = sum(max(0, row.attempts - len(history.runs.get(row.job_id, ()))) for row in rows.values()
                      if history.types[row.type]["kind"] == "webhook")
         print(f"{unseen} attempts of webhooks were counted, and no handler saw them start")
+        print(f"{len(history.snapshots)} snapshots in which counts and rows were compared")
         print(f"{self.checker.aliases()} ids of repeated creates stand for jobs with other ids")
         print()
         print(f"{'type':<8}{'jobs':>10}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}   lateness of first starts")

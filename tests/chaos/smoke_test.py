@@ -4,7 +4,7 @@ import collections
 from chaos import Run
 from faults import FAULTS, OF_PATRONI
 from patroni import PatroniCluster
-from postgres import FAKETIME
+from postgres import FAKETIME, eventually
 from run_case import SEED, RunCase, folder
 
 
@@ -25,17 +25,27 @@ class Chaos(RunCase):
         self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
         self.assertGreater(len(checker.rows), 1000)
         self.assertGreater(checker.aliases(), 0)
+        self.assertGreater(len(checker.history.snapshots), 20)
 
     def test_an_asynchronous_standby_that_lags_loses_jobs_and_the_checker_finds_them(self):
         with Run(folder(), SEED, rate=500, batch=50, spread_s=3, is_synchronous=False, heartbeat_timeout=2) as run:
             run.start()
             run.strike([FAULTS["promote"]], seconds=2)
+            self.count_one_too_many_for_a_moment(run)
             checker = run.finish()
         found = collections.Counter(violation.what for violation in checker.violations)
         print(dict(found))
         self.assertGreater(found["acknowledged job lost"], 0)
+        self.assertGreater(found["counts at a snapshot"], 0)
+        self.assertEqual(found["counts"], 0)
         # A job whose acknowledged move to a later time was lost starts early: that is loss, too.
         self.assertFalse(found.keys() & {"has not ended", "attempts beyond the limit"})
+
+    def count_one_too_many_for_a_moment(self, run):
+        add = "INSERT INTO tocsin.job_count_delta (type_id, status, n) SELECT type_id, 0, {} FROM tocsin.biz_type LIMIT 1"
+        run.cluster.primary.psql(add.format(1))
+        eventually(lambda: run.count_watch.wrong, "the counts are compared with the rows")
+        run.cluster.primary.psql(add.format(-1))
 
     def test_patroni_fails_over_and_switches_over_and_nothing_is_lost(self):
         with Run(folder(), SEED, rate=300, batch=50, spread_s=3, names=(), heartbeat_timeout=2,
