@@ -239,6 +239,7 @@ class RelayLife {
   void act_as_retention() {
     while (true) {
       scheduler_.sleep(up_to(3s));
+      check_keys();
       for (FakeOutbox& outbox : outboxes_) {
         std::vector<JobId> ended;
         for (const auto& [id, row] : outbox.data().live()) {
@@ -257,9 +258,24 @@ class RelayLife {
     }
   }
 
+  // The job that has the key of an entry: it, or the one that it stands for. Such jobs are never dropped.
+  bool has_job(JobId id, const Known& known) {
+    return at(map_.database_of(shard_of(id))).data().job_with_key(known.biz_id, 1, known.key).has_value();
+  }
+
+  // At once: the next entry of the key would hide that this one was dropped.
+  void check_keys() {
+    for (const auto& [id, known] : jobs_)
+      if (known.key && !at(known.source).gone({id}).empty() && !has_job(id, known))
+        return breaks("I1: the entry of job " + std::to_string(id) + " is gone, and no job has its key");
+  }
+
   void check_at_rest() {
     for (const auto& [id, known] : jobs_) {
-      if (known.key) continue;  // another job may have the key: the entry stands for it
+      if (known.key) {
+        if (!has_job(id, known)) return breaks("I1: no job has the key of job " + std::to_string(id));
+        continue;
+      }
       const std::string job = "job " + std::to_string(id);
       if (known.created != 1) return breaks("I1: the entry of " + job + " became no job");
       const auto& live = at(map_.database_of(shard_of(id))).data().live();
