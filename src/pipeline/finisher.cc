@@ -63,7 +63,8 @@ Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const F
   shared_.answers.note_request(now);
   auto replies =
       answers_.call(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
-  if (!answers_.is_unanswered()) shared_.answers.note_answer();
+  // The lock of a table is no answer here: while another transaction holds it, nothing is written.
+  if (replies || is_refused_row(replies.error())) shared_.answers.note_answer();
   return replies;
 }
 

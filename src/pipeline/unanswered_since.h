@@ -17,7 +17,8 @@ class UnansweredSince {
     MutexLock lock(mutex_);
     if (!since_) since_ = now;
   }
-  // The database has answered; that it refuses values, or that a row is locked, is an answer, too.
+  // The database has answered; that it refuses a row, or that a row is locked, is an answer, too. That a table is
+  // locked is none: nothing can be written meanwhile.
   void note_answer() {
     MutexLock lock(mutex_);
     since_.reset();

@@ -289,6 +289,23 @@ TEST_F(FinisherTest, ReportsWhenOutcomesAreStuck) {
   EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a locked row is an answer, too";
 }
 
+// Somebody may hold the lock of today's history table for longer than a lease, and each call ends after lock_timeout.
+TEST_F(FinisherTest, OutcomesAreStuckWhileATableIsLocked) {
+  give(claimed(1, 1), Outcome::done());
+  store.on_finish = [](auto) -> Result<std::vector<FinishReply>> {
+    return Error{ErrorCode::conflict, "canceling statement due to lock timeout", kLocked};
+  };
+  step();
+  EXPECT_FALSE(shared().has_stuck_outcomes(now + 10s));
+  now += 11s;
+  step();
+  EXPECT_TRUE(shared().has_stuck_outcomes(now)) << "since the first try";
+  EXPECT_EQ(store.time_limit, 10s) << "the server is not slow: the call has no longer limit";
+  store.on_finish = [](auto) -> Result<std::vector<FinishReply>> { return Error{ErrorCode::invalid, "not this", ""}; };
+  step();
+  EXPECT_FALSE(shared().has_stuck_outcomes(now)) << "a refused row is an answer, too";
+}
+
 // What two jobs of a batch cannot both have, the store refuses for the whole batch.
 TEST_F(FinisherTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   for (JobId id = 1; id <= 20; ++id) give(claimed(id, 1), Outcome::done());
