@@ -40,6 +40,7 @@ MonoTime Finisher::step(MonoTime now) {
   if (!replies) return handle_failure(now, n, replies.error());
   TOCSIN_ASSERT(replies->size() == n);
   part_size_.note_success();
+  note_answer(n);
   // Busy requests go behind those that were not sent yet.
   std::vector<FinishRequest> busy;
   std::vector<Origin> busy_origins;
@@ -61,11 +62,12 @@ MonoTime Finisher::step(MonoTime now) {
 
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
   shared_.answers.note_request(now);
-  auto replies =
-      answers_.call(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
-  // The lock of a table is no answer here: while another transaction holds it, nothing is written.
-  if (replies || is_refused_row(replies.error())) shared_.answers.note_answer();
-  return replies;
+  return answers_.call(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
+}
+
+void Finisher::note_answer(std::size_t n) {
+  behind_ -= std::min(behind_, n);
+  if (behind_ == 0) shared_.answers.note_answer();
 }
 
 void Finisher::take_outcomes(MonoTime now) {
@@ -93,7 +95,13 @@ void Finisher::take_outcomes(MonoTime now) {
 MonoTime Finisher::handle_failure(MonoTime now, std::size_t n, const Error& error) {
   shared_.events.failed(name(), error);
   // An Error in_doubt is handled in the same way: outcomes that were applied answer `stale` the next time.
-  if (!is_refused_row(error)) return now + shared_.config.retry_pause;
+  // The lock of a table is no answer: while another transaction holds it, nothing is written.
+  if (!is_refused_row(error)) {
+    while (shared_.outcomes.size() > 0) take_outcomes(now);  // what ended during the call has waited, too
+    behind_ = requests_.size();
+    return now + shared_.config.retry_pause;
+  }
+  note_answer(n > 1 ? 0 : 1);
   if (n > 1) {
     part_size_.note_refused(n);
     return now;
@@ -110,6 +118,7 @@ MonoTime Finisher::write_set_aside(MonoTime now) {
   set_aside_.pop_front();
   drop_old_times(shared_, {&next.request, 1}, now);
   const auto reply = write(now, {&next.request, 1});
+  if (reply || is_refused_row(reply.error())) note_answer(0);
   if (reply && reply->front() != FinishReply::busy) {
     settle(next.request, next.origin, reply->front());
     return now;

@@ -50,6 +50,9 @@ class Finisher final : public Stage {
   void take_outcomes(MonoTime now);
   // Makes one store call. Returns a reply per request, in order.
   Result<std::vector<FinishReply>> write(MonoTime now, std::span<const FinishRequest> requests);
+  // The database has answered a call that sent the first `n` of requests_. The wait of the outcomes is over
+  // (EngineShared::answers) when all that were kept at the last failure have been sent.
+  void note_answer(std::size_t n);
   // After a failed write of the first `n` requests: halves the batch, or sets the failing request aside. Returns when
   // to step again, as write_set_aside() does.
   MonoTime handle_failure(MonoTime now, std::size_t n, const Error& error);
@@ -70,6 +73,7 @@ class Finisher final : public Stage {
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // origins_[i] belongs to requests_[i]
+  std::size_t behind_ = 0;               // how many of them were kept at the last failure, and not sent since
   PartSize part_size_;                   // of the requests in one call
   struct SetAside {
     FinishRequest request;

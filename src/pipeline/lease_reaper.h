@@ -5,7 +5,8 @@
 //
 // This stage also checks the leases of the lease table (jobs that consumers or webhook receivers work on). It asks the
 // database which leases in shards of this database have ended, so that their permits are free again. While the engine
-// drains, only leases are checked.
+// drains, or outcomes have waited for the database for longer than a lease's margin, only leases are checked: the
+// outcome of an attempt counts although its lease has ended meanwhile.
 //
 // A step makes one store call. Errors are reported to the event sink; the next step comes after retry_pause.
 // Thread: owner only (the stage's loop thread); the objects in EngineShared are safe for any thread.
@@ -31,6 +32,7 @@ class LeaseReaper final : public Stage {
     if (now >= next_check_ && !shared_.flow->leases().is_empty()) return check_leases(now);
     const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_check_;
     if (shared_.membership.is_draining()) return later;
+    if (shared_.has_late_outcomes(now)) return std::min(now + shared_.config.retry_pause, later);
     if (to_mark_dead_.empty()) to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
     return to_mark_dead_.empty() ? std::min(drop_late(now), later) : std::min(mark_dead(now), later);
   }

@@ -425,6 +425,49 @@ TEST_F(LeaseReaperTest, RestsWhileTheNodeDrains) {
   EXPECT_EQ(store.calls, 0);
 }
 
+// A database that comes back finds the outcomes of jobs whose leases have ended, too.
+TEST_F(LeaseReaperTest, WaitsForOutcomesThatTheDatabaseDidNotAnswer) {
+  give({1});
+  shared().too_late.try_push({{0, 1}, kStart});
+  shared().answers.note_request(now);
+  now += config.lease_margin + 1ms;
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_EQ(store.calls, 0);
+  shared().answers.note_answer();
+  store.on_bury = [](std::span<const JobId>) { return 1; };
+  EXPECT_LE(step(), now);
+  EXPECT_EQ(events[Counter::marked_dead], 1);
+}
+
+TEST_F(FinisherTest, TheWaitIsOverWhenAllThatWasKeptIsSent) {
+  for (JobId id = 1; id <= 3; ++id) give(claimed(id, 1), Outcome::done());
+  store.on_finish = [](auto) { return unavailable(); };
+  step();
+  now += 1s;
+  store.on_finish = [](std::span<const FinishRequest> requests) -> Result<std::vector<FinishReply>> {
+    if (requests.size() > 2) return Error{ErrorCode::invalid, "not this one", ""};
+    return std::vector<FinishReply>(requests.size(), FinishReply::busy);
+  };
+  step();
+  EXPECT_TRUE(shared().has_late_outcomes(now)) << "refused as a batch: all wait";
+  step();
+  EXPECT_TRUE(shared().has_late_outcomes(now)) << "two of them wait";
+  step();
+  EXPECT_FALSE(shared().has_late_outcomes(now)) << "that their rows are locked is an answer";
+}
+
+TEST_F(FinisherTest, OutcomesThatEndDuringAFailedCallAreSentWithTheKept) {
+  give(claimed(1, 1), Outcome::done());
+  store.on_finish = [this](auto) {
+    for (JobId id = 2; id <= static_cast<JobId>(2 * config.finish_batch); ++id) give(claimed(id, 1), Outcome::done());
+    return in_doubt();
+  };
+  step();
+  reply_with(FinishReply::applied);
+  step();
+  EXPECT_EQ(sent.size(), 2 * config.finish_batch) << "their leases may have ended, too";
+}
+
 TEST_F(FinisherTest, HandedOverJobsKeepThePermitOfALimitedType) {
   BizType type = biz_type(1);
   type.max_running = 5;
