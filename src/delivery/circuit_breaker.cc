@@ -50,12 +50,12 @@ CircuitBreaker::State CircuitBreaker::state(MonoTime now) const {
   return is_closed_ ? State::closed : now < pause_end_ ? State::open : State::half_open;
 }
 
-std::size_t CircuitBreaker::capacity(MonoTime now) const {
+std::size_t CircuitBreaker::capacity(MonoTime now, std::size_t under_way) const {
   switch (state(now)) {
     case State::open:
       return 0;
     case State::half_open:
-      return 1;
+      return under_way + (is_probing_ ? 0 : 1);
     case State::closed:
       break;
   }

@@ -52,8 +52,10 @@ class CircuitBreaker {
   bool abandoned(Permit permit);
 
   State state(MonoTime now) const;
-  std::size_t capacity(MonoTime now) const;  // attempts under way at a time; the maximum of size_t: no limit
-  Duration pause_left(MonoTime now) const;   // 0 unless open
+  // Attempts under way at a time; the maximum of size_t: no limit. `under_way`: permits not ended. Older ones may hang
+  // for long: half-open, one attempt may begin beside them.
+  std::size_t capacity(MonoTime now, std::size_t under_way) const;
+  Duration pause_left(MonoTime now) const;  // 0 unless open
 
  private:
   void open(MonoTime now);

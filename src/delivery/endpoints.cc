@@ -90,7 +90,7 @@ std::size_t Endpoint::may_wait() const {
 
 std::size_t Endpoint::capacity() const {
   MutexLock lock(mutex_);
-  return std::min(breaker_.capacity(clock_.now()), connections_ + may_wait());
+  return std::min(breaker_.capacity(clock_.now(), in_flight_), connections_ + may_wait());
 }
 
 double Endpoint::starts_per_s() const {

@@ -54,17 +54,29 @@ TEST_F(Breaker, TriesOneAtATimeAfterThePause) {
 
 TEST_F(Breaker, LimitsAttemptsAtAnUntriedEndpoint) {
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
-  EXPECT_EQ(breaker_.capacity(now_), 128U);
+  EXPECT_EQ(breaker_.capacity(now_, 0), 128U);
   EXPECT_TRUE(breaker_.answered()) << "there is more room";
-  EXPECT_EQ(breaker_.capacity(now_), kAny);
+  EXPECT_EQ(breaker_.capacity(now_, 0), kAny);
   EXPECT_FALSE(breaker_.answered());
   fail(3);
-  EXPECT_EQ(breaker_.capacity(now_), 0U);
+  EXPECT_EQ(breaker_.capacity(now_, 0), 0U);
   now_ += 1s;
-  EXPECT_EQ(breaker_.capacity(now_), 1U);
+  EXPECT_EQ(breaker_.capacity(now_, 0), 1U);
   breaker_.admit(now_);
   EXPECT_TRUE(breaker_.answered());
-  EXPECT_EQ(breaker_.capacity(now_), kAny);
+  EXPECT_EQ(breaker_.capacity(now_, 0), kAny);
+}
+
+TEST_F(Breaker, OlderAttemptsThatHangLeaveRoomForTheProbe) {
+  for (int i = 0; i < 5; ++i) breaker_.admit(now_);  // they hang
+  fail(3);
+  EXPECT_EQ(breaker_.capacity(now_, 5), 0U);
+  now_ += 1s;
+  EXPECT_EQ(breaker_.capacity(now_, 5), 6U);
+  const auto probe = breaker_.admit(now_);
+  EXPECT_EQ(breaker_.capacity(now_, 6), 6U) << "one at a time";
+  EXPECT_TRUE(breaker_.abandoned(*probe));
+  EXPECT_EQ(breaker_.capacity(now_, 5), 6U);
 }
 
 TEST_F(Breaker, PausesLongerAndLongerWhileItStaysSilent) {

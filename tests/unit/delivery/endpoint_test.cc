@@ -65,6 +65,32 @@ TEST_F(EndpointTest, AnUnansweredAttemptCountsWithItsDuration) {
   EXPECT_EQ(endpoint.capacity(), 0U) << "its breaker is open";
 }
 
+// Their slots in the start pool are taken until they end, which may be long after the endpoint works again.
+TEST_F(EndpointTest, AProbeDoesNotWaitForAttemptsThatHang) {
+  answer(1, 5ms);
+  std::vector<Endpoint::Permit> hung;
+  for (int i = 0; i < 40; ++i) hung.push_back(*endpoint.admit());
+  for (int i = 0; i < 3; ++i) endpoint.failed(*endpoint.admit(), 5ms);
+  EXPECT_EQ(endpoint.capacity(), 0U);
+  clock.advance(1s);
+  EXPECT_EQ(endpoint.capacity(), 41U);
+  ASSERT_TRUE(endpoint.admit());
+  EXPECT_EQ(endpoint.capacity(), 41U) << "the probe is under way";
+  EXPECT_FALSE(endpoint.admit());
+  endpoint.failed(hung[0], 30s);
+  EXPECT_EQ(endpoint.capacity(), 40U) << "an older attempt makes no room for a second probe";
+  answer(1, 5ms);
+  EXPECT_GT(endpoint.capacity(), 100U);
+}
+
+TEST_F(EndpointTest, AProbeNeedsAConnection) {
+  answer(1, 10s);
+  for (int i = 0; i < 256; ++i) endpoint.admit();
+  for (int i = 0; i < 3; ++i) endpoint.failed(*endpoint.admit(), 30s);
+  clock.advance(1s);
+  EXPECT_EQ(endpoint.capacity(), 256U);
+}
+
 TEST_F(EndpointTest, ItsStateIsShownWithTheLastError) {
   EXPECT_EQ(endpoint.info().state, "idle");
   EXPECT_FALSE(endpoint.info().error_age);
