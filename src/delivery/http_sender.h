@@ -43,7 +43,7 @@ struct OutboundRequest {
   std::string body;
   // The earlier one of `timeout` and `deadline` ends the request. Both are required.
   Duration timeout{};                   // counted from when the request's turn comes
-  MonoTime deadline{};                  // also covers the wait for the turn
+  MonoTime deadline{};                  // also covers the wait for the turn; no first byte is sent after it
   MonoTime start_by = MonoTime::max();  // not sent after this: Error conflict
   // Called on the sender's thread when the request's turn comes: fewer than max_connections requests to its origin are
   // under way. False: the request is not sent, and ends with Error conflict. Must not block or throw.
@@ -84,7 +84,7 @@ class HttpSender {
  public:
   // Gets an answer of any status, or an Error:
   //  - conflict: nothing was sent, because the turn never came (deadline, may_begin, stop) or the connection was ready
-  //    only after start_by.
+  //    only after start_by or the deadline.
   //  - unavailable: nothing was sent, because resolve, connect or TLS failed, took too long, or was stopped.
   //  - in_doubt: at least a part of the request was sent, and no answer came.
   //  - invalid: the guard allows no address of the host.

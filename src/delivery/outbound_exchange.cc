@@ -70,7 +70,8 @@ asio::awaitable<bool> post_on(Stream& stream, OutboundExchange& exchange, const 
   message.body() = std::move(exchange.request.body);
   message.prepare_payload();
 
-  if (clock.now() >= exchange.request.start_by) {
+  // The process may have been frozen: then the deadline has passed before its timer could run, and the lease with it.
+  if (clock.now() >= std::min(exchange.request.start_by, exchange.request.deadline)) {
     // Too late to begin; the connection may serve the next.
     exchange.has_begun = false;
     exchange.phase = "connecting";

@@ -60,8 +60,8 @@ struct OutboundExchange {
 // exchange may have failed already, with a better message; a later fail() is ignored.
 boost::asio::awaitable<boost::system::error_code> negotiate_tls(OutboundExchange& exchange);
 
-// Sends the request unless start_by has passed. Ends the exchange with the answer or a failure, and discards the rest
-// of the answer. True: the connection can be reused. REQUIRES: exchange.connection is connected.
+// Sends the request unless start_by or its deadline has passed. Ends the exchange with the answer or a failure, and
+// discards the rest of the answer. True: the connection can be reused. REQUIRES: exchange.connection is connected.
 boost::asio::awaitable<bool> post_request(OutboundExchange& exchange, const Clock& clock);
 
 }  // namespace tocsin

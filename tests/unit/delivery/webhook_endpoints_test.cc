@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "delivery/resolver.h"
+#include "support/manual_clock.h"
 #include "unit/delivery/webhook_fixture.h"
 
 namespace tocsin {
@@ -172,6 +173,50 @@ TEST_F(WebhookWithShortPause, ReportsItsCapacityAndTriesAgain) {
   }
   EXPECT_EQ(handler->pool()->capacity(), 512u) << "answers come quickly: as many wait as are on their way";
   EXPECT_EQ(handler->hold_reason(), "");
+}
+
+// A process that was frozen goes on before its timers run: time passes while a name is resolved, and no timer ends.
+class FreezingResolver final : public Resolver {
+ public:
+  FreezingResolver(ManualClock& clock, Duration freeze) : clock_(clock), freeze_(freeze) {}
+  void resolve(const std::string&, Done done) override {
+    clock_.advance(freeze_);
+    done({}, {boost::asio::ip::make_address("127.0.0.1")});
+  }
+
+ private:
+  ManualClock& clock_;
+  const Duration freeze_;
+};
+
+TEST(HttpSender, SendsNothingAfterItsDeadlineOrStart) {
+  struct Case {
+    Duration deadline, start_by;
+    bool is_sent;
+  };
+  for (const Case& each :
+       {Case{60s, Duration::max(), true}, Case{30s, Duration::max(), false}, Case{60s, 30s, false}}) {
+    ScriptedServer server(always(kOk));
+    ManualClock clock;
+    HttpSenderOptions options{.resolver = std::make_shared<FreezingResolver>(clock, 30s)};
+    options.guard = *AddressGuard::allowing({}, /*allow_loopback=*/true);
+    HttpSender sender(options, clock);
+    ASSERT_TRUE(sender.start().ok());
+    OutboundRequest request;
+    request.target = {false, "shop.example", server.port(), "shop.example", "/", "http://shop.example"};
+    request.timeout = 600s;
+    request.deadline = clock.now() + each.deadline;
+    if (each.start_by != Duration::max()) request.start_by = clock.now() + each.start_by;
+    std::promise<Result<OutboundReply>> promise;
+    sender.send(std::move(request), [&](Result<OutboundReply> reply) { promise.set_value(std::move(reply)); });
+    const auto reply = promise.get_future().get();
+    sender.stop();
+    ASSERT_EQ(reply.ok(), each.is_sent);
+    if (!each.is_sent) {
+      EXPECT_EQ(reply.error().code, ErrorCode::conflict) << "the attempt does not count";
+    }
+    EXPECT_EQ(server.requests().size(), each.is_sent ? 1U : 0U);
+  }
 }
 
 // Answers no request before a number of them have come. One thread.
