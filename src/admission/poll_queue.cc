@@ -1,6 +1,7 @@
 #include "admission/poll_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin {
 namespace {
@@ -67,7 +68,8 @@ bool PollQueue::was_asked_since(TypeId type, MonoTime time) const {
   const auto asked = asked_.find(type);
   if (asked != asked_.end() && asked->second >= time) return true;
   const auto line = lines_.find(type);
-  return line != lines_.end() && line->second.demand > 0;
+  return (line != lines_.end() && line->second.demand > 0) ||
+         std::ranges::any_of(resting_, [type](const Resting& each) { return each.poll->type_id == type; });
 }
 
 std::vector<PollShare> PollQueue::take(TypeId type, std::size_t n, bool one_ttr) {
@@ -115,6 +117,36 @@ void PollQueue::put_back(const std::vector<PollPtr>& polls) {
   if (sweeper_) sweeper_->wake();  // its time may have passed meanwhile
 }
 
+void PollQueue::put_back_later(const std::vector<PollPtr>& polls, MonoTime until) {
+  if (polls.empty()) return;
+  {
+    MutexLock lock(mutex_);
+    if (is_closed_) {
+      lock.unlock();
+      return answer_with_nothing(polls);
+    }
+    for (const PollPtr& poll : polls)
+      resting_.push_back({poll, std::min(until, std::max(poll->deadline, poll->arrived + kLeastStay))});
+    size_ += polls.size();
+  }
+  if (sweeper_) sweeper_->wake();
+}
+
+bool PollQueue::end_rests(MonoTime now, MonoTime& next) {
+  const std::vector<Resting> all = std::exchange(resting_, {});
+  for (const Resting& each : all) {
+    if (each.until > now) {
+      next = std::min(next, each.until);
+      resting_.push_back(each);
+      continue;
+    }
+    Line& line = lines_[each.poll->type_id];
+    line.demand += each.poll->max;
+    line.polls.push_back(each.poll);
+  }
+  return resting_.size() < all.size();
+}
+
 template <class Ends>
 std::vector<PollPtr> PollQueue::extract(Ends ends) {
   std::vector<PollPtr> out;
@@ -148,9 +180,11 @@ void PollQueue::note_nothing_due(std::size_t engine, MonoTime now) {
 MonoTime PollQueue::expire(MonoTime now) {
   std::vector<PollPtr> gone, over;
   MonoTime next = MonoTime::max();
+  bool has_more = false;
   {
     MutexLock lock(mutex_);
     if (size_ > 0) {
+      has_more = end_rests(now, next);
       gone = extract([](const PollPtr& poll) { return poll->is_gone(); });
       over = extract([&next, now](const PollPtr& poll) {
         const MonoTime end = std::max(poll->deadline, poll->arrived + kLeastStay);
@@ -162,6 +196,7 @@ MonoTime PollQueue::expire(MonoTime now) {
     next_expiry_ = next;
   }
   answer_with_nothing(over);
+  if (has_more) wake_claimers();
   return next;
 }
 
@@ -170,6 +205,8 @@ void PollQueue::close() {
   {
     MutexLock lock(mutex_);
     is_closed_ = true;
+    MonoTime next = MonoTime::max();
+    end_rests(MonoTime::max(), next);
     all = extract([](const PollPtr&) { return true; });
   }
   answer_with_nothing(all);

@@ -3,9 +3,10 @@
 // polls in this queue. The engines of a node (one per database) share one queue, made in node/node.cc: a consumer gets
 // what is due in any database.
 //
-// A claimer takes polls from the head, claims due jobs for them, and either answers them or puts them back at the head.
-// Meanwhile no other claimer has these polls, so no job is claimed without a consumer. A poll costs an entry here, not
-// a thread. add() refuses at capacity; put_back() may exceed the capacity by the polls that claimers had taken.
+// A claimer takes polls from the head, claims due jobs for them, and either answers them or puts them back at the head;
+// those whose leases ended during the claim rest, and go to the tail. Meanwhile no other claimer has these polls, so no
+// job is claimed without a consumer. A poll costs an entry here, not a thread. add() refuses at capacity; put_back()
+// may exceed the capacity by the polls that claimers had taken.
 //
 // Invariant: every poll that was accepted is answered once, unless its connection is closed before.
 // Thread: any.
@@ -73,12 +74,15 @@ class PollQueue {
   std::vector<PollShare> take(TypeId type, std::size_t n, bool one_ttr);
   // Puts polls that got no job back at the head, in their order. After close(): answers them with no jobs.
   void put_back(const std::vector<PollPtr>& polls);
+  // Puts polls that must not be served before `until` back at the tail, at that time or at their deadline: expire()
+  // does it. After close(): answers them with no jobs.
+  void put_back_later(const std::vector<PollPtr>& polls, MonoTime until);
 
   // The primary claimer (the one that serves all types) of the engine with this number found nothing to claim at `now`.
   // Answers, with no jobs, the polls past their deadline that arrived before every engine last found nothing.
   void note_nothing_due(std::size_t engine, MonoTime now);
-  // Answers polls past their deadline with no jobs, and forgets polls whose connection is closed. Returns when to call
-  // again; max(): no poll waits.
+  // Answers polls past their deadline with no jobs, forgets polls whose connection is closed, and puts polls back whose
+  // rest is over. Returns when to call again; max(): no poll waits.
   MonoTime expire(MonoTime now);
   // Answers all waiting polls with no jobs, and every later one at once.
   void close();
@@ -90,12 +94,18 @@ class PollQueue {
     std::deque<PollPtr> polls;
     std::size_t demand = 0;  // sum of max
   };
+  struct Resting {
+    PollPtr poll;
+    MonoTime until{};
+  };
 
   // expire() answers no poll earlier than this after its arrival, because claimers may be busy with other types.
   static constexpr Duration kLeastStay = std::chrono::milliseconds(100);
   static constexpr Duration kGoneCheck = std::chrono::seconds(1);  // how often expire() looks for closed connections
 
   void wake_claimers();
+  // Puts resting polls back whose rest is over. Lowers `next` to the end of the next rest. True: some were put back.
+  bool end_rests(MonoTime now, MonoTime& next) TOCSIN_REQUIRES(mutex_);
   // Removes the polls for which `ends` is true, and returns them.
   template <class Ends>
   std::vector<PollPtr> extract(Ends ends) TOCSIN_REQUIRES(mutex_);
@@ -106,7 +116,8 @@ class PollQueue {
   mutable Mutex mutex_;
   std::unordered_map<TypeId, Line> lines_ TOCSIN_GUARDED_BY(mutex_);
   std::unordered_map<TypeId, MonoTime> asked_ TOCSIN_GUARDED_BY(mutex_);  // arrival of the last poll
-  std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;
+  std::vector<Resting> resting_ TOCSIN_GUARDED_BY(mutex_);                // of put_back_later()
+  std::size_t size_ TOCSIN_GUARDED_BY(mutex_) = 0;                        // the resting ones included
   MonoTime next_expiry_ TOCSIN_GUARDED_BY(mutex_) = MonoTime::max();
   std::vector<MonoTime> looked_ TOCSIN_GUARDED_BY(mutex_);  // by engine: when it last found nothing
   bool is_closed_ TOCSIN_GUARDED_BY(mutex_) = false;

@@ -304,9 +304,12 @@ bool Claimer::gather(ClaimCall& sent, MonoTime asked, std::vector<ClaimedJob>& w
 
 // The consumer of a job is chosen before the claim, because it decides the length of the lease; for a backlog the jobs
 // are not known then. Jobs won for a closed connection, or by a claim that was in doubt, are released and the attempt
-// is not counted. So are jobs whose lease may be over already: another node may run them, or they may be cancelled.
+// is not counted. So are jobs whose lease may be over already: another node may run them, or they may be cancelled. A
+// poll that got only such jobs rests: if its leases are shorter than a claim takes, it would be claimed for in a loop,
+// and the polls behind it never.
 void Claimer::deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<ClaimedJob> won) {
   std::vector<std::vector<ClaimedJob>> answers(batch.polls.size());
+  std::vector<bool> is_late(batch.polls.size(), false);
   std::unordered_map<JobId, std::size_t> asker;
   std::vector<std::size_t> poll_of;  // by position in the batch: the index of the job's poll
   for (std::size_t i = 0; i < batch.polls.size(); ++i) poll_of.insert(poll_of.end(), batch.polls[i].n, i);
@@ -318,16 +321,18 @@ void Claimer::deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<
     }
     const std::size_t poll = batch.backlog ? poll_of[i] : asker.at(won[i].job.job_id);
     add_lease(won[i], batch.polls[poll].poll->ttr);
-    if (won[i].lease_deadline <= now)
+    if (won[i].lease_deadline <= now) {
+      is_late[poll] = true;
       release_claim(std::move(won[i]));
-    else
+    } else {
       answers[poll].push_back(std::move(won[i]));
+    }
   }
-  std::vector<PollPtr> unserved;
+  std::vector<PollPtr> unserved, late;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Poll& poll = *batch.polls[i].poll;
     if (answers[i].empty()) {
-      unserved.push_back(batch.polls[i].poll);
+      (is_late[i] ? late : unserved).push_back(batch.polls[i].poll);
     } else if (poll.is_gone()) {
       for (ClaimedJob& claimed : answers[i]) release_claim(std::move(claimed));
     } else {
@@ -335,6 +340,7 @@ void Claimer::deliver_to_polls(MonoTime now, const DueBatch& batch, std::vector<
     }
   }
   shared_.polls->put_back(unserved);
+  shared_.polls->put_back_later(late, now + shared_.config.retry_pause);
 }
 
 void Claimer::add_lease(ClaimedJob& claimed, Duration ttr) const {

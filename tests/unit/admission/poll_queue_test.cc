@@ -63,6 +63,40 @@ TEST_F(PollQueueTest, GivesConsumersInTheOrderTheyCameAndPutsThemBackToTheirPlac
   EXPECT_TRUE(polls.take(1, 30, false).empty());
 }
 
+TEST_F(PollQueueTest, PollsThatRestAreServedAfterwardsAtTheTail) {
+  polls.add(poll(0, 1, 10, 5s));
+  polls.put_back_later({polls.take(1, 10, false).at(0).poll}, now + 200ms);
+  polls.add(poll(1, 1, 10, 5s));
+  EXPECT_EQ(polls.size(), 2U);
+  EXPECT_EQ(polls.demand(1), 10U) << "it asks for nothing meanwhile";
+  EXPECT_TRUE(polls.was_asked_since(1, now + 1ms));
+  EXPECT_EQ(polls.expire(now), now + 200ms);
+  now += 200ms;
+  const int wakes = claimer.wakes;
+  polls.expire(now);
+  EXPECT_EQ(claimer.wakes, wakes + 1);
+  const auto shares = polls.take(1, 20, false);
+  ASSERT_EQ(shares.size(), 2U);
+  shares[0].poll->answer({});
+  EXPECT_TRUE(answers.contains(1)) << "behind those that came meanwhile";
+  EXPECT_EQ(polls.size(), 0U);
+}
+
+TEST_F(PollQueueTest, PollsThatRestAreAnsweredAtTheirDeadlineAndAtTheEnd) {
+  polls.add(poll(0, 1, 10, 150ms));
+  polls.put_back_later({polls.take(1, 10, false).at(0).poll}, now + 200ms);
+  EXPECT_EQ(polls.expire(now), now + 150ms);
+  now += 150ms;
+  polls.expire(now);
+  EXPECT_TRUE(answers.contains(0));
+  polls.add(poll(1, 1, 10, 5s));
+  const PollPtr resting = polls.take(1, 10, false).at(0).poll;
+  polls.put_back_later({resting}, now + 200ms);
+  polls.close();
+  EXPECT_TRUE(answers.contains(1));
+  EXPECT_EQ(polls.size(), 0U);
+}
+
 TEST_F(PollQueueTest, TakesPollsOfOneLeaseLengthWhenRequested) {
   polls.add(poll(0, 1, 10, 5s, 30s));
   polls.add(poll(1, 1, 10, 5s, 30s));

@@ -126,6 +126,36 @@ TEST_F(Pull, JobsClaimedForADisconnectedConsumerAreReleased) {
   EXPECT_EQ(released(), 1U);
 }
 
+// Else a lease that is shorter than a claim takes would claim and release at full speed.
+TEST_F(Pull, APollWhoseLeasesEndDuringTheClaimRestsAndGoesToTheTail) {
+  push_due({{1, 1, kStart}});
+  ask(7, 1, 1, 60s, /*ttr=*/1ms);
+  store.on_claim = [this](auto jobs, auto, auto&) {
+    const MonoTime sent = now;
+    now += 2ms;
+    std::vector<ClaimedJob> out{claimed(jobs[0], 1)};
+    out[0].lease_deadline = sent;
+    return out;
+  };
+  step();
+  EXPECT_EQ(released(), 1U);
+  push_due({{2, 1, kStart}});
+  const int calls = store.calls;
+  step();
+  EXPECT_EQ(store.calls, calls) << "it rests";
+  ask(8, 1, 1);
+  step();
+  EXPECT_EQ(answers[8], (std::vector<JobId>{2})) << "others are served meanwhile";
+  push_due({{3, 1, kStart}});
+  ask(9, 1, 1);
+  now += config.retry_pause;
+  shared().polls->expire(now);
+  EXPECT_EQ(shared().polls->demand(1), 2U);
+  step();
+  EXPECT_EQ(answers[9], (std::vector<JobId>{3})) << "it waits at the tail";
+  EXPECT_FALSE(answers.contains(7));
+}
+
 TEST_F(Pull, JobsClaimedTooLateAreReleasedAndThePollWaits) {
   push_due({{1, 1, kStart}, {2, 1, kStart}});
   ask(7, 1, 1, 10s, /*ttr=*/2s);
@@ -138,7 +168,7 @@ TEST_F(Pull, JobsClaimedTooLateAreReleasedAndThePollWaits) {
   };
   step();
   EXPECT_EQ(answers, (std::map<int, std::vector<JobId>>{{8, {2}}}));
-  EXPECT_EQ(shared().polls->demand(1), 1U);
+  EXPECT_EQ(shared().polls->size(), 1U);
   EXPECT_EQ(released(), 1U);
 }
 
