@@ -781,13 +781,15 @@ BEGIN
 END $$;
 
 -- Freezes a shard: after the commit no row of it changes here, and no change is in progress, because the function waits
--- for every transaction that has written.
+-- for every transaction that has written. This function and the next two lock the list of shards first: before they read
+-- it, for moves of different shards run at a time, and before they lock a table, so that no two deadlock.
 CREATE FUNCTION tocsin.freeze_shard(shard smallint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
   leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
 BEGIN
+  PERFORM FROM tocsin.place FOR UPDATE;
   IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
     RETURN;
   END IF;
@@ -804,6 +806,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
 BEGIN
+  PERFORM FROM tocsin.place FOR UPDATE;
   IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
     EXECUTE format('DROP TRIGGER %I ON %s', 'keep_still_' || shard, leaf);
   END IF;
@@ -816,6 +819,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   here smallint[];
 BEGIN
+  PERFORM FROM tocsin.place FOR UPDATE;
   IF tocsin.lives_here(shard) THEN
     RETURN;
   END IF;

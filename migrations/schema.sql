@@ -433,6 +433,7 @@ CREATE FUNCTION tocsin.freeze_shard(shard smallint) RETURNS void
 DECLARE
   leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
 BEGIN
+  PERFORM FROM tocsin.place FOR UPDATE;
   IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
     RETURN;
   END IF;
@@ -594,6 +595,7 @@ CREATE FUNCTION tocsin.open_shard(shard smallint) RETURNS void
 DECLARE
   here smallint[];
 BEGIN
+  PERFORM FROM tocsin.place FOR UPDATE;
   IF tocsin.lives_here(shard) THEN
     RETURN;
   END IF;
@@ -1155,6 +1157,7 @@ CREATE FUNCTION tocsin.thaw_shard(shard smallint) RETURNS void
 DECLARE
   leaf regclass := format('tocsin.job_live_%s', lpad((shard % 8)::text, 4, '0'))::regclass;
 BEGIN
+  PERFORM FROM tocsin.place FOR UPDATE;
   IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = leaf AND t.tgname = 'keep_still_' || shard) THEN
     EXECUTE format('DROP TRIGGER %I ON %s', 'keep_still_' || shard, leaf);
   END IF;

@@ -70,7 +70,13 @@ std::string shard_array(const std::optional<std::vector<Shard>>& shards) {
   return array.literal();
 }
 
-void set_shards_here(pqxx::transaction_base& tx, const std::optional<std::vector<Shard>>& here) {
+// Unless a shard has moved since `local` was read. Moves lock the same row before they read the list.
+void set_shards_here(pqxx::transaction_base& tx, const Local& local, const std::optional<std::vector<Shard>>& here) {
+  const auto row = tx.exec1("SELECT shards FROM tocsin.place FOR UPDATE");
+  std::optional<std::vector<Shard>> now;
+  if (!row[0].is_null()) now = numbers_from_array<Shard>(text_of(row[0]));
+  if (now == here) return;  // another migration was faster
+  if (now != local.shards) throw Busy("a shard moves meanwhile: run this again");
   if (here)
     tx.exec_params("SELECT tocsin.set_shards_here($1::smallint[])", shard_array(here));
   else
@@ -254,7 +260,7 @@ void join(pqxx::transaction_base& tx, const Local& local, const RegisteredDataba
     step_sequence(tx, database.database_id, std::max(drawn_at_control, drawn_so_far(tx)));
   }
   const auto here = registry.shards_at(database.database_id, shards);
-  if (!local.shards || (local.shards != here && registry.moving.empty())) set_shards_here(tx, here);
+  if (!local.shards || (local.shards != here && registry.moving.empty())) set_shards_here(tx, local, here);
 }
 
 }  // namespace
@@ -385,7 +391,7 @@ Status register_databases(std::span<const GivenDatabase> given, int shards,
     const auto here = all.shards_at(0, shards);
     const auto shards_here = here.size() == static_cast<std::size_t>(shards) ? std::nullopt : std::optional(here);
     // While a shard is moving, its mover says where it lives.
-    if (locals.front().shards != shards_here && all.moving.empty()) set_shards_here(tx, shards_here);
+    if (locals.front().shards != shards_here && all.moving.empty()) set_shards_here(tx, locals.front(), shards_here);
     drawn_at_control = drawn_so_far(tx);
     database_ids = std::move(placed);
     return all;

@@ -61,6 +61,18 @@ class FakeMoveSession : public FakeSession {
     return locked<Unit>(verb, move.shard, effect);
   }
 
+  // As change(), of the list of shards that live in the database: another call that changes it holds its row.
+  template <class Effect>
+  Status change_list(std::string_view verb, const ShardMove& move, Effect effect) {
+    const std::uint64_t began = next_call();
+    const auto lock = std::make_shared<RowLock>(moves_, kList, began);
+    return change(verb, move, [began, lock, effect](FakeMoves& moves, WallTime now) -> Status {
+      if (moves.is_row_locked(kList, began)) return Error{ErrorCode::conflict, "the list of shards is locked", ""};
+      return effect(moves, now);
+    });
+  }
+
+  static constexpr Shard kList = -1;  // as the number of a row that calls lock
   FakeMoves& moves_;
   const std::optional<Shard> shard_;
 };
@@ -147,13 +159,13 @@ class FakeMoveStore final : public MoveStore, private FakeMoveSession {
                                 [move](FakeMoves& db, WallTime) { return db.delete_rows(move); });
   }
   Status freeze(const ShardMove& move) override {
-    return change("freeze_shard", move, [move](FakeMoves& db, WallTime) { return db.freeze(move); });
+    return change_list("freeze_shard", move, [move](FakeMoves& db, WallTime) { return db.freeze(move); });
   }
   Status unfreeze(const ShardMove& move) override {
-    return change("unfreeze", move, [move](FakeMoves& db, WallTime) { return db.unfreeze(move); });
+    return change_list("unfreeze", move, [move](FakeMoves& db, WallTime) { return db.unfreeze(move); });
   }
   Status thaw(const ShardMove& move) override {
-    return change("thaw_shard", move, [move](FakeMoves& db, WallTime) { return db.thaw(move); });
+    return change_list("thaw_shard", move, [move](FakeMoves& db, WallTime) { return db.thaw(move); });
   }
   Result<std::string> take_counts(const ShardMove& move) override {
     return locked<std::string>("take_counts", move.shard,
@@ -166,7 +178,7 @@ class FakeMoveStore final : public MoveStore, private FakeMoveSession {
     return change("can_open", move, [move](FakeMoves& db, WallTime) { return db.can_open(move); });
   }
   Status open(const ShardMove& move) override {
-    return change("open_shard", move, [move](FakeMoves& db, WallTime) { return db.open(move); });
+    return change_list("open_shard", move, [move](FakeMoves& db, WallTime) { return db.open(move); });
   }
   Status add_counts(const ShardMove& move, const std::string& counts) override {
     return change("add_counts", move, [move, counts](FakeMoves& db, WallTime) { return db.add_counts(move, counts); });
