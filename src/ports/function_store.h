@@ -27,7 +27,7 @@ struct FunctionCall {
 
 struct FunctionReply {
   // One per call, in order: the outcome that was written. nullopt: the claim is stale, or another transaction holds the
-  // row locked; the function was not called for it.
+  // row locked, or its shard does not live here; the function was not called for it.
   std::vector<std::optional<FinishRequest>> written;
   // Not empty: one call failed with this message, and the transaction was undone: `written` is empty, and the jobs are
   // claimed as before.

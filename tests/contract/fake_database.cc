@@ -85,6 +85,10 @@ class FakeFixture final : public StoreFixture {
   std::unique_ptr<Business> begin_business() override { return std::make_unique<FakeBusinessTransaction>(database_); }
   void lock(JobId job) override { database_.lock(locked_ = job); }
   void unlock() override { database_.unlock(locked_); }
+  void leave(Shard shard) override {
+    database_.lives_here = [shard](Shard each) { return each != shard; };
+  }
+  void come_home() override { database_.lives_here = nullptr; }
   void give_id(JobId finished, JobId id) override { database_.give_id(finished, id); }
   void refuse(JobId job) override { database_.refuse(job); }
   void refuse_nothing() override { database_.refuse_nothing(); }

@@ -149,6 +149,11 @@ class PostgresFixture final : public StoreFixture {
     lock_.reset();
     locker_.reset();
   }
+  void leave(Shard shard) override {
+    pqxx::nontransaction(watch_).exec_params("SELECT tocsin.set_shards_here(array_remove(tocsin.shards_here(), $1))",
+                                             static_cast<int>(shard));
+  }
+  void come_home() override { pqxx::nontransaction(watch_).exec("SELECT tocsin.set_shards_here(NULL)"); }
   void give_id(JobId finished, JobId id) override {
     pqxx::nontransaction(watch_).exec("UPDATE tocsin.job_history SET job_id = " + std::to_string(id) +
                                       " WHERE job_id = " + std::to_string(finished));

@@ -66,6 +66,7 @@ void PostgresDatabase::empty() {
   pqxx::work tx(connection);
   for (const char* table : {"biz_type", "node", "permit"}) tx.exec(std::string("DELETE FROM tocsin.") + table);
   tx.exec("ALTER TABLE tocsin.job_history DROP CONSTRAINT IF EXISTS refused");
+  tx.exec("SELECT tocsin.set_shards_here(NULL) FROM tocsin.place WHERE shards IS NOT NULL");
   tx.exec("UPDATE tocsin.shard_map SET version = 0, owners = '{}'");
   tx.commit();
 }

@@ -75,6 +75,13 @@ std::vector<JobId> StoreContract::create(const std::vector<NewJob>& jobs) {
   return ids;
 }
 
+JobId StoreContract::create_in(Shard shard) {
+  NewJob job = due();
+  do job.biz_id = "key-" + std::to_string(++last_key_);
+  while (shard_of(job.biz_id, db->shards()) != shard);
+  return create(job);
+}
+
 Job StoreContract::find(JobId job) {
   const auto found = must(db->reports().find(job));
   if (!found) throw std::runtime_error("job " + std::to_string(job) + " is gone");

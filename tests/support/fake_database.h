@@ -100,12 +100,15 @@ class FakeDatabase {
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
   bool is_locked(JobId job) const {
-    return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) || frozen.contains(shard_of(job)));
+    return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) ||
+                                   frozen.contains(shard_of(job)) || (lives_here && !lives_here(shard_of(job))));
   }
 
-  // For moves of shards: rows of a frozen shard act as locked rows; copies change without a call of on_change.
+  // For moves of shards: rows of a frozen shard, and copies, act as locked rows; copies change without a call of
+  // on_change.
   std::set<Shard> frozen;
-  std::function<bool(Shard)> lives_here;  // false: creates of the shard are refused; null: all live here
+  // false: creates of the shard are refused, and its rows are copies; null: all live here.
+  std::function<bool(Shard)> lives_here;
   struct Copy {
     Row row;
     bool is_live = true;

@@ -7,7 +7,7 @@ WITH c AS MATERIALIZED (
   SELECT k.ord, j.*
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord)
   JOIN {{table}} j ON j.shard = k.shard AND j.job_id = k.job_id
-  WHERE j.status = 1 AND j.claim_token = k.token
+  WHERE j.status = 1 AND j.claim_token = k.token AND {{is_here shard = j.shard}}
   FOR UPDATE OF j SKIP LOCKED),
 a AS MATERIALIZED (
   SELECT array_agg(

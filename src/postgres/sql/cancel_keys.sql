@@ -12,7 +12,7 @@ WITH c AS MATERIALIZED (
   WHERE l.n <= $4::integer AND l.status = 0),
 d AS (
   DELETE FROM tocsin.job_live j USING c
-  WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 AND {{is_here}}
+  WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.status = 0 AND {{is_here shard = j.shard}}
   RETURNING j.*, c.ord),
 {{cancelled}}
 SELECT ord, job_id

@@ -14,7 +14,7 @@ l AS MATERIALIZED (
 d AS (
   DELETE FROM tocsin.job_live j USING l
   WHERE l.n <= $4::integer AND l.status = 0 AND j.shard = l.shard AND j.job_id = l.job_id AND j.status = 0
-    AND {{is_here}}
+    AND {{is_here shard = j.shard}}
   RETURNING j.*, l.ord),
 {{cancelled}}
 SELECT d.ord, d.job_id, 3

@@ -8,6 +8,6 @@ c AS MATERIALIZED (
   SELECT j.shard, j.job_id, j.status AS was, j.fire_at AS due, k.ttr_us, clock_timestamp() AS at
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $7::integer[]) k (shard, job_id, ttr_us, type_id)
   JOIN {{table}} j ON j.shard = k.shard AND j.job_id = k.job_id
-  WHERE j.type_id + 0 = k.type_id AND {{is_due}}
+  WHERE j.type_id + 0 = k.type_id AND {{is_due}} AND {{is_here shard = j.shard}}
   FOR UPDATE OF j SKIP LOCKED),
 {{claim_locked ttr_us = c.ttr_us | seed = $4 | node = $5::text}}

@@ -11,6 +11,7 @@ WITH c AS MATERIALIZED (
                     - (SELECT (t.catch_up ->> 'drop_older_than_ms')::bigint * interval '1 millisecond'
                        FROM tocsin.biz_type t
                        WHERE t.type_id = $2::integer)
+    AND {{is_here shard = $1::smallint}}
   ORDER BY j.fire_at, j.job_id + 0
   LIMIT $4::integer OFFSET $6::integer
   FOR UPDATE OF j SKIP LOCKED),

@@ -6,7 +6,7 @@ WITH c AS MATERIALIZED (
   SELECT k.ord, j.shard, j.job_id, j.type_id, ($4::bigint[])[k.ord] AS ttr_us
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord)
   JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id
-  WHERE j.status = 1 AND j.claim_token = k.token AND j.fire_at > clock_timestamp()
+  WHERE j.status = 1 AND j.claim_token = k.token AND j.fire_at > clock_timestamp() AND {{is_here shard = j.shard}}
   FOR UPDATE OF j SKIP LOCKED),
 u AS (
   UPDATE tocsin.job_live j

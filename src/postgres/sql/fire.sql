@@ -9,5 +9,6 @@ c AS MATERIALIZED (
 d AS (
   DELETE FROM {{table}} j USING c
   WHERE j.shard = c.shard AND j.job_id = c.job_id AND j.type_id + 0 = c.type_id AND {{is_due}}
+    AND {{is_here shard = j.shard}}
   RETURNING j.*),
 {{fired node = $3::text}}

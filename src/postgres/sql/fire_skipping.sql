@@ -5,6 +5,7 @@ WITH c AS MATERIALIZED (
   FROM (SELECT unnest($1::smallint[]) AS shard, unnest($2::bigint[]) AS job_id, unnest($4::integer[]) AS type_id) k
   JOIN {{table}} j
     ON j.shard = k.shard AND j.job_id = k.job_id AND j.type_id + 0 = k.type_id AND {{is_due}}
+    AND {{is_here shard = j.shard}}
   FOR UPDATE OF j SKIP LOCKED),
 d AS (
   DELETE FROM {{table}} j USING c

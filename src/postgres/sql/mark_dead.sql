@@ -5,6 +5,7 @@ WITH c AS MATERIALIZED (
   FROM unnest($1::smallint[], $2::bigint[]) k (shard, job_id)
   JOIN tocsin.job_live j ON j.shard = k.shard AND j.job_id = k.job_id
   WHERE j.status = 1 AND j.attempts >= j.max_attempts AND j.fire_at <= clock_timestamp()
+    AND {{is_here shard = j.shard}}
   FOR UPDATE OF j SKIP LOCKED),
 d AS (
   DELETE FROM tocsin.job_live j USING c

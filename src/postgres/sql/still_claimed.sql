@@ -1,5 +1,5 @@
 -- Of requests $1, $2, $3 that were not applied: those whose claim is valid, so another transaction must hold the row
--- locked.
+-- locked, or its shard does not live here.
 -- Index: _id.
 SELECT k.ord
 FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY k (shard, job_id, token, ord)

@@ -69,6 +69,9 @@ class StoreFixture {
   // A third session locks the row and keeps its transaction open until unlock().
   virtual void lock(JobId job) = 0;
   virtual void unlock() = 0;
+  // The shard does not live here any more, or not yet, although its rows are here; until all shards live here again.
+  virtual void leave(Shard shard) = 0;
+  virtual void come_home() = 0;
   // What a restore can do: the finished job's record has the id of another job of its shard.
   virtual void give_id(JobId finished, JobId id) = 0;
   // What JobStore writes to end this job is refused for its values, with all that the statement would write; until
@@ -111,6 +114,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 
   JobId create(const NewJob& job);
   std::vector<JobId> create(const std::vector<NewJob>& jobs);
+  JobId create_in(Shard shard);  // a due job of that shard
   CreateReply create_reply(const NewJob& job);
   Job find(JobId job);
   // Changes of one pending job, as a batch of one.
@@ -152,6 +156,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   }
 
   std::int64_t last_seed_ = 0;
+  int last_key_ = 0;
   std::map<JobId, TypeId> types_;  // of the jobs that were made
 };
 

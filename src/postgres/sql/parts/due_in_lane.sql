@@ -7,6 +7,7 @@ WHERE j.shard + 0 = $1::integer
   AND (j.fire_at, j.job_id + 0) > ($3::timestamptz, {{after_id}}::bigint)
   AND j.fire_at <= least($4::timestamptz, statement_timestamp())
   AND j.attempts < j.max_attempts
+  AND {{is_here shard = $1::smallint}}
 ORDER BY j.fire_at, j.job_id + 0
 LIMIT $5::integer
 FOR UPDATE OF j SKIP LOCKED

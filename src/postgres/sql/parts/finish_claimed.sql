@@ -1,13 +1,13 @@
 -- running -> done, dead or pending, for the jobs $1, $2 whose claim has the token $3 ({{guard}}: what else must
 -- hold).
 -- Kind $4: 2 done, 4 dead, 0 retry, 1 release, which uncounts the attempt. Answers the ordinals that were applied, and
--- the types of their jobs. No answer for a row of a write-frozen shard.
+-- the types of their jobs. No answer for a row of a shard that does not live here.
 WITH c AS MATERIALIZED (
   SELECT k.*, j.type_id
   FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::text[])
          WITH ORDINALITY k (shard, job_id, token, kind, delay_us, message, ord)
   JOIN {{table}} j ON j.shard = k.shard AND j.job_id = k.job_id
-  WHERE j.status = 1 AND j.claim_token = k.token {{guard}}
+  WHERE j.status = 1 AND j.claim_token = k.token {{guard}} AND {{is_here shard = j.shard}}
   FOR UPDATE OF j SKIP LOCKED),
 d AS (
   DELETE FROM {{table}} j USING c
