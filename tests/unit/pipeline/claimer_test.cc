@@ -1,3 +1,4 @@
+#include "pipeline/finisher.h"
 #include "unit/pipeline/claimer_fixture.h"
 
 namespace tocsin {
@@ -395,6 +396,28 @@ TEST_F(ClaimerTest, ReadsItsBacklogClaimsByLane) {
   EXPECT_EQ(running(), 2U);
   EXPECT_FALSE(shared().due.has_backlog({4, 1}));
   EXPECT_EQ(shared().ended_backlogs.size(), 1U) << "the scanner reads what else is due";
+}
+
+TEST_F(ClaimerTest, AReleasedCatchUpAttemptGivesItsTokenBack) {
+  BizType type = biz_type(1);
+  type.catch_up_rate_per_s = 2;
+  set_types({type});
+  static_cast<void>(shared().flow->take(type, 1, Pace::catch_up, now));  // the bucket begins to fill
+  now += 1s;
+  shared().due.push_backlog({{4, 1}, DueSpan{kStart - 1h, kStart - 1min}, Pace::catch_up});
+  store.on_claim_due = [this](auto, auto, int limit, auto, auto&) {
+    EXPECT_EQ(limit, 2);
+    return std::vector<ClaimedJob>{claimed(1, 1), claimed(2, 1)};
+  };
+  step();
+  for (ClaimedJob& job : won())
+    ASSERT_TRUE(shared().outcomes.try_push({std::make_shared<const ClaimedJob>(job), Outcome::not_started(0s), true}));
+  store.on_finish = [](auto requests) { return std::vector<FinishReply>(requests.size(), FinishReply::applied); };
+  EXPECT_EQ(shared().flow->take(type, 2, Pace::catch_up, now).n, 0U);
+  Finisher finisher(shared(), store, 42);
+  finisher.step(now);
+  EXPECT_EQ(events[Counter::released], 2);
+  EXPECT_EQ(shared().flow->take(type, 2, Pace::catch_up, now).n, 2U);
 }
 
 TEST_F(ClaimerTest, ForgetsJobsOfTypesThatWerePausedMeanwhile) {

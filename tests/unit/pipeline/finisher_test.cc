@@ -108,6 +108,31 @@ TEST_F(FinisherTest, ReleasedJobsTakeNoRateToken) {
   EXPECT_EQ(left(), 1U);
 }
 
+// Its slot in the start pool goes back when the attempt ends, or together with the permit.
+TEST_F(FinisherTest, AWrittenOutcomeReturnsItsPermitAndItsSlot) {
+  BizType limited = biz_type(1);
+  limited.max_running = 2;
+  limited.pool = pool_of(2);
+  set_types({limited});
+  for (const bool is_slot_free : {false, true}) {
+    ASSERT_EQ(shared().flow->take(limited, 5, Pace::fresh, now).n, 2U) << is_slot_free;
+    ASSERT_EQ(shared().limiter.acquire(1, 2), 2U);
+    for (JobId id = 1; id <= 2; ++id) {
+      if (is_slot_free) shared().flow->return_slot(1);
+      auto job = std::make_shared<const ClaimedJob>(claimed(id, 1));
+      ASSERT_TRUE(shared().outcomes.try_push({job, Outcome::done(), false, now, is_slot_free}));
+    }
+    store.on_finish = [](auto) { return unavailable(); };
+    step();
+    EXPECT_EQ(shared().flow->used(1), 2U) << "the outcome is not written";
+    reply_with(FinishReply::applied);
+    step();
+    EXPECT_EQ(shared().flow->used(1), 0U) << is_slot_free;
+    EXPECT_EQ(shared().flow->in_pool(*limited.pool), 0U) << is_slot_free;
+    EXPECT_EQ(running(), 0U);
+  }
+}
+
 TEST_F(FinisherTest, AReceiversRetryAfterIsALowerBoundOfTheBackoff) {
   give(claimed(1, 1, 4), Outcome::retry_no_sooner("busy", 1s));
   give(claimed(2, 1, 4), Outcome::retry_no_sooner("busy", 20s));

@@ -42,6 +42,20 @@ class Pull : public StageFixture {
       return out;
     };
   }
+  // The types change while the first of two lanes is claimed for a consumer.
+  void expect_one_lane_claimed_if_types_become(const std::vector<BizType>& types) {
+    for (Shard shard = 0; shard < 2; ++shard) shared().due.push_backlog({{shard, 1}, kStart});
+    ask(7, 1, 5);
+    store.on_claim_due = [this, types](auto, auto, auto, auto, auto&) {
+      set_types(types);
+      return std::vector<ClaimedJob>{claimed(1, 1)};
+    };
+    step();
+    EXPECT_EQ(store.calls, 1);
+    EXPECT_EQ(answers[7], std::vector<JobId>{1}) << "what was claimed before";
+    EXPECT_TRUE(shared().due.has_backlog({1, 1}));
+    EXPECT_EQ(running(), 0U);
+  }
   // Attempts that go back without having counted.
   std::size_t released() {
     std::size_t n = 0;
@@ -330,6 +344,31 @@ TEST_F(Pull, ClaimedJobsAreDeliveredWhenTheNextLaneFails) {
     shared().due.end_backlog({{1, 1}, kStart});
   }
 }
+
+TEST_F(Pull, NoLaneOfABacklogGivesAConsumerJobsThatAreTooLate) {
+  BizType type = biz_type(1, "pull");
+  type.drop_older_than = 5s;
+  set_types({type});
+  for (Shard shard = 0; shard < 3; ++shard) shared().due.push_backlog({{shard, 1}, kStart - 1h});
+  ask(7, 1, 5);
+  std::vector<WallTime> from;
+  store.on_claim_due = [&](Lane lane, DueSpan span, auto, auto, auto&) {
+    from.push_back(span.from);
+    return std::vector<ClaimedJob>{claimed(make_job_id(1, lane.shard), 1)};
+  };
+  while (answers.empty() && step() <= now) {
+  }
+  EXPECT_EQ(answers[7].size(), 3U);
+  EXPECT_EQ(from, std::vector<WallTime>(3, db_now() - 5s));
+}
+
+TEST_F(Pull, ATypeThatWasPausedMeanwhileIsGatheredNoFurther) {
+  BizType paused = biz_type(1, "pull");
+  paused.paused = true;
+  expect_one_lane_claimed_if_types_become({paused});
+}
+
+TEST_F(Pull, ATypeThatIsGoneMeanwhileIsGatheredNoFurther) { expect_one_lane_claimed_if_types_become({}); }
 
 class AsyncPull : public Pull {
  protected:
