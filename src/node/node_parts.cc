@@ -11,6 +11,7 @@
 #include "multidb/database_check.h"
 #include "node/gauges.h"
 #include "node/node_impl.h"
+#include "postgres/pg_audit.h"
 #include "postgres/pg_function_store.h"
 #include "tocsin/version.h"
 
@@ -183,7 +184,8 @@ void Node::Impl::make_bulk() {
       id_, sessions, open_.shards, process_clock,
       [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },
       [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
-  audit_ = std::make_unique<AuditLog>(session_of(open_.databases.front(), "tocsin audit"), process_clock);
+  audit_ = std::make_unique<AuditLog>(std::make_unique<PgAudit>(session_of(open_.databases.front(), "tocsin audit")),
+                                      process_clock);
 }
 
 void Node::Impl::make_permits() {

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kFlushInterval{1};
 
 }  // namespace
 
-AuditLog::AuditLog(const SessionConfig& session, const Clock& clock) : clock_(clock), store_(session) {}
+AuditLog::AuditLog(std::unique_ptr<AuditStore> store, const Clock& clock) : clock_(clock), store_(std::move(store)) {}
 
 void AuditLog::start() {
   worker_.start("audit", [this] { run(); });
@@ -83,7 +83,7 @@ bool AuditLog::flush(bool is_last) {
     AuditEntry entry{Audit::counted, {name, role, address}, action, {}, {}, {}, n, {}};
     batch.push_back(std::move(entry));
   }
-  const Status done = store_.append(batch);
+  const Status done = store_->append(batch);
   // An append in doubt counts as written: the log may lack a row, but never has one twice.
   if (done || done.error().code == ErrorCode::in_doubt) return has_more;
   {

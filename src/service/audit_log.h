@@ -11,12 +11,13 @@
 // - Lost without being counted: what a killed node has not written, or a node that stops while the database is down;
 //   and writes in doubt that did not happen, because a write in doubt is not repeated.
 //
-// Thread: record and lost any; the rest owner only (the thread that starts and stops the node).
+// Thread: record and lost any; flush see there; the rest owner only (the thread that starts and stops the node).
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -24,19 +25,21 @@
 #include "audit/audit.h"
 #include "base/mutex.h"
 #include "base/worker_thread.h"
-#include "postgres/pg_audit.h"
 #include "tocsin/clock.h"
 
 namespace tocsin {
 
 class AuditLog {
  public:
-  AuditLog(const SessionConfig& session, const Clock& clock);
+  AuditLog(std::unique_ptr<AuditStore> store, const Clock& clock);
   ~AuditLog() { stop(); }
 
   void start();
   void stop() { worker_.stop(); }  // writes what waits, then ends the thread; later entries are not written
   void record(AuditEntry entry);
+  // Writes up to 1,000 entries, and the sums if their minute is over or `is_last`; what cannot be written goes on
+  // waiting. True: more entries wait. Thread: that of start(); without start() the owner.
+  bool flush(bool is_last);
   // Number of calls dropped since the start; the metric tocsin_audit_entries_lost_total.
   std::int64_t lost() const { return lost_; }
 
@@ -44,11 +47,9 @@ class AuditLog {
   using Key = std::tuple<std::string, std::string, std::string, std::string>;  // name, role, address, action
   void run();
   bool is_empty() const;
-  // Writes up to 1,000 entries, and the sums if their minute is over or `is_last`. True: more entries wait.
-  bool flush(bool is_last);
 
   const Clock& clock_;
-  PgAudit store_;
+  const std::unique_ptr<AuditStore> store_;
   mutable Mutex mutex_;
   std::deque<AuditEntry> entries_ TOCSIN_GUARDED_BY(mutex_);
   std::map<Key, std::int64_t> counts_ TOCSIN_GUARDED_BY(mutex_);
