@@ -21,6 +21,7 @@ constexpr int kReadTimeoutMs = 5'000;
 constexpr int kLockWaiters = 4;
 constexpr std::size_t kLockQueue = 64;
 constexpr Duration kLockPatience = std::chrono::seconds(3);  // as lock_timeout
+constexpr int kLastHeldTries = 16;                           // few: most keys that were held for so long are held still
 
 SessionConfig named(SessionConfig session, const std::string& role) {
   session.application = "tocsin " + role;
@@ -79,14 +80,17 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                [&metrics](Duration time) { metrics.waited(time); }),
       lock_waiters_(config_.database_id, named(config_.session, "api"), config_.shards, kLockWaiters, kLockQueue, clock,
                     [&metrics](Duration time) { metrics.waited_behind_locks(time); }),
-      locked_creates_(named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
-                      [](PgClientStore& client_store, std::vector<CreateItem> items, bool is_last) {
-                        auto held = write_creates(client_store, std::move(items));
-                        if (!is_last) return held;
-                        for (const CreateItem& item : held)
-                          item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
-                        return std::vector<CreateItem>{};
-                      }),
+      locked_creates_(
+          named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
+          [](PgClientStore& client_store, std::vector<CreateItem> items, bool is_last) {
+            const int tries = is_last ? kLastHeldTries : ClientStore::kMostHeldTries;
+            auto held = write_creates(client_store, std::move(items), tries);
+            if (!is_last) return held;
+            for (const CreateItem& item : held)
+              item.done(Error{ErrorCode::conflict, "another transaction creates a job with its key", ""});
+            return std::vector<CreateItem>{};
+          },
+          kQueue),  // all in one attempt, for its tries bound the pass
       // With several databases a job that looks locked may be moving. So it is tried once here, and NodeBackend asks
       // where the job lives before it tries again.
       locked_jobs_(named(config_.session, "api"), config_.shards, clock, kQueue,

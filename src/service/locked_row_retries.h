@@ -25,14 +25,16 @@ class LockedRowRetries {
  public:
   // Answers the items whose rows are free, and returns the others. `is_last`: answers all items, those whose rows are
   // locked as locked. If the database fails, answers the items with the error. Called on the retry thread with at most
-  // 500 items; must neither wait for locks nor throw.
+  // `batch` items; must not throw, and must not wait for locks longer in all than some tenths of a second. The items
+  // that it returns come first the next time, in their order; with them come those that were pushed meanwhile.
   using Attempt = std::function<std::vector<Item>(PgClientStore&, std::vector<Item>, bool is_last)>;
 
   // Starts the thread. `shards`: of the whole installation. `capacity`: how many items may wait, not counting those
-  // being tried. `patience`: how long an item is retried; 0: each is tried once, without a pause.
+  // being tried. `patience`: how long an item is retried; 0: each is tried once, without a pause. `batch`: the most
+  // items per attempt.
   LockedRowRetries(const SessionConfig& session, int shards, const Clock& clock, std::size_t capacity,
-                   Duration patience, Attempt attempt)
-      : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)) {
+                   Duration patience, Attempt attempt, std::size_t batch = 500)
+      : clock_(clock), capacity_(capacity), patience_(patience), attempt_(std::move(attempt)), batch_(batch) {
     worker_.start("locked rows", [=, this] { run(session, shards); });
   }
   ~LockedRowRetries() { stop(); }
@@ -74,7 +76,7 @@ class LockedRowRetries {
   void keep(std::vector<Item> rest) {
     {
       MutexLock lock(mutex_);
-      std::ranges::move(rest, std::back_inserter(waiting_));
+      waiting_.insert(waiting_.begin(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
     }
     worker_.wake();
   }
@@ -82,12 +84,13 @@ class LockedRowRetries {
   std::vector<Item> try_all(PgClientStore& client_store, std::vector<Item> waiting, bool is_stopping) {
     std::vector<Item> rest;
     const MonoTime now = clock_.now();
-    const auto expired =
-        std::partition(waiting.begin(), waiting.end(), [&](const Item& item) { return item.until > now; });
-    const auto first_expired = static_cast<std::size_t>(expired - waiting.begin());
+    // The oldest come first, so that of two items about one row the older one is tried first.
+    const auto others =
+        std::stable_partition(waiting.begin(), waiting.end(), [&](const Item& item) { return item.until <= now; });
+    const auto expired = static_cast<std::size_t>(others - waiting.begin());
     for (std::size_t i = 0; i < waiting.size();) {
-      const bool is_last = i >= first_expired;
-      const std::size_t end = std::min(i + kBatch, is_last ? waiting.size() : first_expired);
+      const bool is_last = i < expired;
+      const std::size_t end = std::min(i + batch_, is_last ? expired : waiting.size());
       std::vector<Item> batch;
       for (; i < end; ++i) batch.push_back(std::move(waiting[i]));
       std::ranges::move(attempt_(client_store, std::move(batch), is_stopping || is_last), std::back_inserter(rest));
@@ -95,12 +98,11 @@ class LockedRowRetries {
     return rest;
   }
 
-  static constexpr std::size_t kBatch = 500;
-
   const Clock& clock_;
   const std::size_t capacity_;
   const Duration patience_;
   const Attempt attempt_;
+  const std::size_t batch_;
   Mutex mutex_;
   std::vector<Item> waiting_ TOCSIN_GUARDED_BY(mutex_);
   WorkerThread worker_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <span>
+#include <tuple>
 
 namespace tocsin {
 namespace {
@@ -11,11 +14,81 @@ bool concerns_all(const Error& error) {
   return error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
 }
 
-Result<std::vector<CreateReply>> create_all(ClientStore& client_store, const std::vector<CreateItem>& items) {
+using CreateSpan = std::span<CreateItem>;
+
+Result<std::vector<CreateReply>> create_all(ClientStore& client_store, CreateSpan items) {
   std::vector<NewJob> jobs;
   jobs.reserve(items.size());
   for (const CreateItem& item : items) jobs.push_back(item.request);
   return client_store.create(jobs, CreateMode::each_if_free);
+}
+
+constexpr std::size_t kMostCreates = 500;  // in one statement
+
+// What write_in_turn() leaves unanswered, in the order of the items.
+struct Unanswered {
+  std::vector<CreateItem> unreached;  // the tries were used up before
+  std::vector<CreateItem> held;
+};
+
+// Writes the items in their order, some at a time. Fewer, where they meet a held key, until it is alone; more again
+// behind it. So keys that are all held cost one try each, and a single one among many costs the logarithm of their
+// number.
+void write_in_turn(ClientStore& client_store, CreateSpan items, int tries, Unanswered& rest) {
+  std::size_t size = kMostCreates;
+  std::size_t fault_before = 0;  // an item before this index is at fault, if it is greater than `begin`
+  for (std::size_t begin = 0; begin < items.size();) {
+    if (tries == 0) {
+      std::ranges::move(items.subspan(begin), std::back_inserter(rest.unreached));
+      return;
+    }
+    const CreateSpan part = items.subspan(begin, std::min(size, items.size() - begin));
+    size = part.size();
+    auto replies = create_all(client_store, part);
+    if (replies) {
+      for (std::size_t i = 0; i < size; ++i) part[i].done(std::move((*replies)[i]));
+      begin += size;
+      size = begin < fault_before ? std::max<std::size_t>((fault_before - begin) / 2, 1) : 2 * size;
+      size = std::min(size, kMostCreates);
+      continue;
+    }
+    const Error& error = replies.error();
+    if (concerns_all(error)) {
+      for (const CreateItem& item : part) item.done(error);
+      begin += size;
+      size = kMostCreates;
+      continue;
+    }
+    const bool is_held = error.code == ErrorCode::conflict && part.front().request.idempotency_key.has_value();
+    if (is_held) --tries;
+    if (size > 1) {
+      fault_before = begin + size;
+      size /= 2;
+      continue;
+    }
+    if (is_held) {
+      part.front().was_held = true;
+      rest.held.push_back(std::move(part.front()));
+    } else {
+      part.front().done(error);
+    }
+    fault_before = ++begin;
+  }
+}
+
+// Moves items behind the others if their key was held before, also for another item, so that items of one key stay in
+// their order. Returns the number of the others.
+std::size_t move_held_last(std::vector<CreateItem>& items) {
+  const auto key = [](const CreateItem& item) {
+    const NewJob& job = item.request;
+    return std::tuple(job.type_id, job.biz_id, job.idempotency_key);
+  };
+  std::set<std::tuple<TypeId, std::string, std::optional<std::string>>> held;
+  for (const CreateItem& item : items)
+    if (item.was_held) held.insert(key(item));
+  if (held.empty()) return items.size();
+  const auto last = std::ranges::stable_partition(items, [&](const auto& item) { return !held.contains(key(item)); });
+  return items.size() - last.size();
 }
 
 template <class Item>
@@ -129,22 +202,13 @@ void refuse(LeaseItem& item, const Error& error) {
   std::visit([&](auto& asked) { asked.done(error); }, item.what);
 }
 
-std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items) {
-  auto replies = create_all(client_store, items);
-  if (replies) {
-    for (std::size_t i = 0; i < items.size(); ++i) items[i].done(std::move((*replies)[i]));
-    return {};
-  }
-  const Error& error = replies.error();
-  if (items.size() == 1 && error.code == ErrorCode::conflict && items.front().request.idempotency_key) return items;
-  if (items.size() == 1 || concerns_all(error)) {
-    for (const CreateItem& item : items) item.done(error);
-    return {};
-  }
-  std::vector<CreateItem> rest = second_half(items);
-  std::vector<CreateItem> held = write_creates(client_store, std::move(items));
-  std::ranges::move(write_creates(client_store, std::move(rest)), std::back_inserter(held));
-  return held;
+std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items, int tries) {
+  const std::size_t others = move_held_last(items);
+  Unanswered rest;
+  write_in_turn(client_store, CreateSpan(items).first(others), tries, rest);
+  write_in_turn(client_store, CreateSpan(items).subspan(others), rest.unreached.empty() ? tries : tries / 4, rest);
+  std::ranges::move(rest.held, std::back_inserter(rest.unreached));
+  return std::move(rest.unreached);
 }
 
 void refuse(ChangeItem& item, const Error& error) {

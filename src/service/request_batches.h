@@ -30,7 +30,8 @@ using GetAsked = PendingRequest<JobId, std::optional<Job>>;
 using ListAsked = PendingRequest<KeyQuery, KeyList>;
 
 struct CreateItem : CreateAsked {
-  MonoTime until{};  // set and read by LockedRowRetries
+  MonoTime until{};       // set and read by LockedRowRetries
+  bool was_held = false;  // write_creates() has found its key held before
 };
 struct ChangeItem {
   std::variant<CancelAsked, KeyCancelAsked, ChangeAsked, RetryAsked> what;
@@ -51,8 +52,12 @@ using ReadItem = std::variant<GetAsked, ListAsked>;
 // the batch is written again in smaller parts until only that item gets the error. Retries of dead jobs (RetryAsked)
 // are the exception: any error goes to all of them.
 
-// Returns an item if another transaction holds its idempotency key, or the job that has the key.
-std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items);
+// Returns an item if another transaction holds its idempotency key, or the job that has the key. Each try that meets a
+// held key takes some 5 ms, so there are at most `tries` of them for items whose key was not held before. As many, or a
+// quarter if these were not enough, are for the others, which come last. Items that were not reached by then are
+// returned as well, before those with a held key: given again in this order, all are reached in time.
+std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<CreateItem> items,
+                                      int tries = ClientStore::kMostHeldTries);
 // Which attempt this is for the items, and whether a locked item is returned or answered:
 // - first: the first attempt of several. A locked row may delay the batch by some 50 ms. Returns locked items.
 // - second: every later attempt but the last. Waits for no lock. Returns locked items.

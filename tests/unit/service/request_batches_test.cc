@@ -290,6 +290,49 @@ TEST_F(RequestBatches, ALockedKeyFailsNoOtherCreate) {
   EXPECT_LE(held_keys.calls, 1 + 2 * 2 * 5) << "halves, not one by one";
 }
 
+TEST_F(RequestBatches, ManyHeldKeysTakeABoundedNumberOfTries) {
+  HeldKeys held_keys(client_store);
+  int answered = 0;
+  std::vector<CreateItem> items;
+  for (int i = 0; i < 500; ++i)
+    items.push_back({{job("o", "held-" + std::to_string(i)), [&answered](const auto&) { ++answered; }}});
+  const auto rest = write_creates(held_keys, std::move(items));
+  EXPECT_EQ(rest.size(), 500u);
+  EXPECT_EQ(answered, 0);
+  EXPECT_EQ(held_keys.calls, ClientStore::kMostHeldTries) << "what waits behind them waits for these tries";
+  EXPECT_FALSE(rest.front().was_held) << "the first of the next time are those that were not reached";
+  EXPECT_TRUE(rest.back().was_held);
+}
+
+TEST_F(RequestBatches, AFreeKeyBehindManyHeldOnesIsReachedInTurn) {
+  HeldKeys held_keys(client_store);
+  Result<CreateReply> reply = unasked_;
+  std::vector<CreateItem> items;
+  for (int i = 0; i < 500; ++i) items.push_back({{job("o", "held-" + std::to_string(i)), [](const auto&) {}}});
+  items.push_back({{job("o", "free"), [&reply](Result<CreateReply> r) { reply = std::move(r); }}});
+  int passes = 0;
+  for (; !reply && passes < 100; ++passes) {
+    const int before = held_keys.calls;
+    items = write_creates(held_keys, std::move(items));
+    EXPECT_LE(held_keys.calls - before, 2 * ClientStore::kMostHeldTries);
+  }
+  EXPECT_LE(passes, 10) << "each try of a pass excludes a key, but for the logarithm of their number";
+  EXPECT_EQ(items.size(), 500u);
+}
+
+TEST_F(RequestBatches, CreatesOfOneKeyStayInTheirOrder) {
+  HeldKeys held_keys(client_store);
+  std::vector<CreateItem> items;
+  for (const char* key : {"held-a", "held-b"})
+    for (const char* biz_id : {"1", "1"}) items.push_back({{job(biz_id, key), [](const auto&) {}}});
+  items[0].was_held = true;
+  items[1].request.max_attempts = 7;
+  const auto rest = write_creates(held_keys, std::move(items));
+  ASSERT_EQ(rest.size(), 4u);
+  EXPECT_EQ(rest[2].request.idempotency_key, "held-a") << "behind the key that was not known to be held";
+  EXPECT_EQ(rest[3].request.max_attempts, 7);
+}
+
 struct Patient {
   int number = 0;
   MonoTime until{};
@@ -309,6 +352,27 @@ TEST(LockedRowRetries, TriesUntilTheItemHasWaitedLongEnough) {
   tried_twice.get_future().wait();
   hand.advance(std::chrono::seconds(3));
   ended.get_future().wait();
+}
+
+TEST(LockedRowRetries, ItemsComeAgainInTheirOrderBeforeNewOnes) {
+  ManualClock hand;
+  std::promise<std::vector<int>> second;
+  LockedRowRetries<Patient>* pushes_to = nullptr;
+  int tries = 0;
+  const auto attempt = [&](PgClientStore&, std::vector<Patient> items, bool) -> std::vector<Patient> {
+    if (++tries == 1) {
+      pushes_to->push({Patient{3}});
+      return items;
+    }
+    std::vector<int> numbers;
+    for (const Patient& item : items) numbers.push_back(item.number);
+    if (tries == 2) second.set_value(numbers);
+    return {};
+  };
+  LockedRowRetries<Patient> lane({}, 1, hand, 10, std::chrono::seconds(3), attempt);
+  pushes_to = &lane;
+  EXPECT_TRUE(lane.push({Patient{1}, Patient{2}}).empty());
+  EXPECT_EQ(second.get_future().get(), (std::vector{1, 2, 3}));
 }
 
 TEST(LockedRowRetries, StopTriesAllItemsOnceMoreAndAcceptsNoMore) {
