@@ -36,8 +36,8 @@ class BulkStore {
   // frozen now, and count() may leave its jobs out.
   virtual Result<std::optional<std::string>> placement() = 0;
   // Stores a new bulk, which `node` runs under a lease of this length. `matched`: the sum of count() over all
-  // databases. `placement`: from before count(). nullopt: the placement has changed, or a shard may be frozen now. While
-  // a bulk runs, no move freezes its shard (MoveStore::set_state), so a bulk visits each job once.
+  // databases. `placement`: from before count(). nullopt: a shard was frozen or has moved since. While a bulk runs, no
+  // move freezes its shard (MoveStore::set_state), so a bulk visits each job once.
   virtual Result<std::optional<Bulk>> start(const BulkRequest& request, std::int64_t matched, NodeId node,
                                             Duration lease, const std::string& placement) = 0;
   virtual Result<std::optional<Bulk>> find(std::int64_t bulk_id) = 0;

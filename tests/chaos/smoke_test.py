@@ -42,7 +42,8 @@ class Chaos(RunCase):
         self.assertFalse(found.keys() & {"has not ended", "attempts beyond the limit"})
 
     def count_one_too_many_for_a_moment(self, run):
-        add = "INSERT INTO tocsin.job_count_delta (type_id, status, n) SELECT type_id, 0, {} FROM tocsin.biz_type LIMIT 1"
+        add = """INSERT INTO tocsin.job_count_delta (type_id, status, n)
+            SELECT type_id, 0, {} FROM tocsin.biz_type LIMIT 1"""
         run.cluster.primary.psql(add.format(1))
         eventually(lambda: run.count_watch.wrong, "the counts are compared with the rows")
         run.cluster.primary.psql(add.format(-1))
