@@ -74,6 +74,7 @@ Problem create_refusal(const ApiContext& context, const NewJob& job, const Creat
     const BizType* const type = catalog->find(job.type_id);
     return ApiContext::unknown_type(type ? type->name : "", item + "biz_type");
   }
+  if (reply.kind == CreateReply::Kind::invalid) return {400, reply.why, item.substr(0, item.rfind('.'))};
   const std::string field = item + "idempotency_key";
   if (reply.kind == CreateReply::Kind::locked)
     return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};

@@ -267,7 +267,8 @@ std::function<void(Stores&)> creating_soon(ApiContext& context, const std::share
   return [&context, parts, is_partial, database_id, first, later, reply = std::move(reply)](Stores& stores) {
     const auto take_first = [&](Result<Replies> replies) {
       const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
-      if (!is_held) return reply(std::move(replies));
+      const bool is_invalid = !replies && replies.error().code == ErrorCode::invalid;  // one of its jobs
+      if (!is_held && !(is_partial && is_invalid)) return reply(std::move(replies));
       if (context.backend.post_waiting(database_id, replying<Replies>(creating(context, parts, later), reply))) return;
       if (!is_partial) return reply(std::move(replies));
       replying<Replies>(creating(context, parts, CreateMode::each_but_held), reply)(stores);

@@ -26,11 +26,26 @@ constexpr std::size_t kMostExpansion = 64 << 10;
 
 constexpr std::size_t kMostSkippedDepth = 1000;  // the parser keeps a byte or so per level, and no stack
 
-std::size_t expansion_of(std::string_view number) {
+// PostgreSQL's numeric refuses a number with more digits after the point. Only a zero with a large negative exponent
+// has more and is a double. The digits before the point are fewer than numeric takes in every double.
+constexpr long kMostScale = 16'383;
+
+// A double's exponent has few digits, but for leading zeros and the exponent of a zero.
+long exponent_of(std::string_view number) {
   const std::size_t e = number.find_first_of("eE");
   if (e == number.npos) return 0;
-  // A double's exponent has few digits, but for leading zeros.
-  return static_cast<std::size_t>(std::abs(std::strtol(std::string(number.substr(e + 1)).c_str(), nullptr, 10)));
+  constexpr long kMost = 1'000'000'000;
+  return std::clamp(std::strtol(std::string(number.substr(e + 1)).c_str(), nullptr, 10), -kMost, kMost);
+}
+
+std::size_t expansion_of(std::string_view number) { return static_cast<std::size_t>(std::abs(exponent_of(number))); }
+
+// How many digits it has after the point when it is written without an exponent; none if negative.
+long scale_of(std::string_view number) {
+  const std::size_t end = std::min(number.find_first_of("eE"), number.size());
+  const std::size_t point = std::min(number.find('.'), end);
+  const auto digits = static_cast<long>(end - std::min(point + 1, end));
+  return digits - exponent_of(number);
 }
 
 // The events of Boost.JSON's parser. Each returns whether parsing continues. The data members are what must survive
@@ -159,6 +174,7 @@ bool JsonBuilder::real(std::string_view written) {
   const auto read = std::from_chars(written.data(), written.data() + written.size(), value);
   if (written.size() > kLongestNumber || read.ec != std::errc{}) return out_of_range();
   if (!is_verbatim()) return add(value);
+  if (scale_of(written) > kMostScale) return out_of_range();
   expansion_ += expansion_of(written);
   if (expansion_ > kMostExpansion) return fail("Its numbers are too long when they are written in full.");
   return wrote(text_.raw(written));

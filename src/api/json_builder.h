@@ -28,7 +28,7 @@ struct JsonItems {
 //
 // `verbatim`: name of a field; empty: none. Its value, at any depth, becomes a string with the value as compact JSON.
 // The numbers in it stay as the caller wrote them, because doubles would change them. Numbers there that would take
-// over 64 KiB when written in full are a mistake.
+// over 64 KiB when written in full, or that PostgreSQL's jsonb does not take, are a mistake.
 //
 // `items`: nullptr, or the array whose items may be wrong. A mistake inside an item goes to items->problems, and the
 // value of that item must not be used. Text that is not JSON, nesting over 1,000 levels and too many values still fail

@@ -53,6 +53,7 @@ struct CreateReply {
     not_pending,   // refused: replace, earliest or latest of a job that runs or is finished
     locked,        // not created: another transaction holds the key; ask again. Only from each_by_itself with several
                    // jobs, and from each_but_held
+    invalid,       // refused: the database does not take its values. From the same calls; others end with an Error
   };
   Kind kind = Kind::created;
   JobId job_id = 0;  // of the created or the existing job; so are the three times
@@ -60,6 +61,8 @@ struct CreateReply {
   WallTime fire_at{};
   WallTime gmt_create{};
   std::optional<Job> existing;  // the job that has the key, as it is now; empty for created and locked
+
+  std::string why{};  // invalid: the database's reason
 
   bool is_refused() const { return kind >= Kind::key_reused; }
 };

@@ -105,7 +105,10 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
   const bool has_keys = std::ranges::any_of(jobs, [](const NewJob& job) { return job.idempotency_key.has_value(); });
   const bool is_by_itself =
       (mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held;
-  if (!is_by_itself || !has_keys) return create_at_once(jobs, mode, kCreateTries);
+  if (!is_by_itself || !has_keys) {
+    auto created = create_at_once(jobs, mode, kCreateTries);
+    if (created || !is_by_itself || created.error().code != ErrorCode::invalid) return created;
+  }
   std::vector<CreateReply> replies(jobs.size());
   std::vector<std::size_t> held;
   int tries = mode == CreateMode::each_but_held ? kMostHeldTries : kMostTriesOfWaiting;
@@ -138,11 +141,17 @@ Status PgClientStore::create_unheld(std::span<const NewJob> jobs, std::size_t fi
     return Unit{};
   }
   const Error& error = created.error();
-  if (error.code != ErrorCode::conflict) {
+  // A value that only the database refuses costs no other job. It waits for no lock, so the try is not counted.
+  const bool is_invalid = error.code == ErrorCode::invalid;
+  if (is_invalid && jobs.size() == 1) {
+    replies[first] = {CreateReply::Kind::invalid, 0, {}, {}, {}, {}, error.message};
+    return Unit{};
+  }
+  if (error.code != ErrorCode::conflict && !is_invalid) {
     const bool is_first = first == 0 && jobs.size() == replies.size();
     return is_first ? error : Error{ErrorCode::in_doubt, error.message, ""};  // a part may be created
   }
-  --tries;
+  if (!is_invalid) --tries;
   if (jobs.size() == 1) {
     held.push_back(first);
     return Unit{};

@@ -25,6 +25,7 @@ const std::vector<std::string> kJsonSpice = {
     "-0",
     "1e400",
     "1e-400",
+    "0e-20000",
     "1E+2",
     "0.1",
     "01",

@@ -75,6 +75,18 @@ TEST(StrictJson, BoundsTheLengthOfVerbatimNumbers) {
   EXPECT_EQ(problem(300)->field, "attribute");
 }
 
+// The limits are those of PostgreSQL's numeric.
+TEST(StrictJson, RefusesVerbatimZerosThatTheDatabaseRefuses) {
+  const auto field = [](const std::string& number) {
+    JsonDocument document(R"({"attribute":{"x":)" + number + "}}", "attribute");
+    return document.problem() ? document.problem()->field : "none";
+  };
+  for (const char* taken : {"0e-16383", "0.0e-16382", "0E+20000", "0e-00016383", "-0.00e-16381", "0.5", "0.5e-300"})
+    EXPECT_EQ(field(taken), "none") << taken;
+  for (const char* refused : {"0e-16384", "0.0e-16383", "-0e-20000", "0.000E-16381"})
+    EXPECT_EQ(field(refused), "attribute") << refused;
+}
+
 TEST(StrictJson, TakesNestingUpToTheLimit) {
   JsonDocument document(nested(32));
   EXPECT_TRUE(document.root().ok());
