@@ -209,7 +209,15 @@ void PgChanges::change(pqxx::transaction_base& tx, const Indices& items, LockPol
 }
 
 Status PgChanges::answer_unchanged(const SubBatch& part) {
+  const std::size_t cancels = existing_cancels_.size(), changes = existing_changes_.size();
+  const auto written = is_by_kind_ ? reply_.key_cancels : std::vector<KeyCancelReply>{};
   return session_.read([&](pqxx::nontransaction& tx) {
+    // After a lost connection this runs again, and everything below adds to these.
+    existing_.cancels.resize(cancels);
+    existing_cancels_.resize(cancels);
+    existing_.changes.resize(changes);
+    existing_changes_.resize(changes);
+    if (is_by_kind_) reply_.key_cancels = written;
     answer_unchanged_jobs(tx, part);
     if (is_by_kind_) answer_keys_by_state(tx, part.key_cancels);
   });
