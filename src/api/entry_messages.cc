@@ -33,7 +33,8 @@ When read_delay(JsonObject& in, const EntryMessage& message, WallTime now) {
   if (at && delay_ms) in.fail("delayTime", "Give action_time or delayTime, not both.");
   if (!at && !delay_ms) in.fail("delayTime", "Give delayTime or action_time.");
   const Duration delay = std::chrono::milliseconds(delay_ms.value_or(0));
-  if (!at && !message.sent_at) return {.at = {}, .in = delay};
+  // A job that waited for the database longer than its delay gets a time in the past.
+  if (!at && !message.sent_at) return {.at = {}, .in = delay - message.waited, .asked_in = delay};
   const WallTime due = at ? *at : *message.sent_at + delay;
   if (is_too_early(due, at && is_rounded) || due > now + kMaxDelay)
     in.fail(at ? "action_time" : "delayTime", "Must lie between 2000-01-01 and 50 years ahead.");

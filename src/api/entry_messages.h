@@ -4,7 +4,7 @@
 //
 // A message is a JSON object:
 // - "realTopicName": the type.
-// - "delayTime" (milliseconds from EntryMessage::sent_at, or from the creation of the job if the broker gives none) or
+// - "delayTime" (milliseconds from EntryMessage::sent_at, or from its receipt if the broker gives none) or
 //   "action_time" (RFC 3339).
 // - "message": any JSON; becomes the job's attribute.
 // - "biz_id" (optional): string or unsigned integer. Default: the key of the broker's message if it is 1 to 128 bytes

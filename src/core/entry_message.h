@@ -14,6 +14,7 @@ struct EntryMessage {
   std::string id;    // the same in every delivery of this message: the job's idempotency key; any bytes, not empty
   std::string key;   // business key, or empty; any bytes
   std::optional<WallTime> sent_at;  // to the millisecond, when the broker knows it
+  Duration waited{0};               // since it was received, for the database
 };
 
 }  // namespace tocsin

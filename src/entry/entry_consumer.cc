@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/utf8.h"
 
@@ -71,7 +72,7 @@ void EntryConsumer::run() {
 
 Status EntryConsumer::consume(EntrySource& source) {
   while (!worker_.is_stopping()) {
-    const auto messages = source.receive(kMessageBatch, kPatience);
+    auto messages = source.receive(kMessageBatch, kPatience);
     if (!messages) return messages.error();
     if (messages->empty()) continue;
     const auto answers = take(*messages);
@@ -85,8 +86,11 @@ Status EntryConsumer::consume(EntrySource& source) {
   return Unit{};
 }
 
-std::optional<std::vector<EntryAnswer>> EntryConsumer::take(const std::vector<EntryMessage>& messages) {
+std::optional<std::vector<EntryAnswer>> EntryConsumer::take(std::vector<EntryMessage>& messages) {
+  const auto received = std::chrono::steady_clock::now();
   for (int failures = 0;; ++failures) {
+    const auto waited = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - received);
+    for (EntryMessage& message : messages) message.waited = waited;
     auto answers = create_jobs_from_messages(context_, messages);
     if (answers) {
       if (failures > 0) set_trouble("");

@@ -53,7 +53,7 @@ class EntryConsumer {
   Status consume(EntrySource& source);  // until the connection breaks (Error) or stop()
   // Creates the jobs of the messages, repeatedly until the databases answer, and returns their results. nullopt:
   // stopping.
-  std::optional<std::vector<EntryAnswer>> take(const std::vector<EntryMessage>& messages);
+  std::optional<std::vector<EntryAnswer>> take(std::vector<EntryMessage>& messages);
   void count(const std::vector<EntryMessage>& messages, const std::vector<EntryAnswer>& answers);
   bool pause(int failures);  // waits, longer after more failures in a row; false: stopping
 

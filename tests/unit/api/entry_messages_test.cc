@@ -19,11 +19,14 @@ class EntryTest : public testing::Test {
   Result<std::vector<EntryAnswer>> take(const std::vector<EntryMessage>& messages) {
     return create_jobs_from_messages(context, messages);
   }
-  EntryAnswer take(const std::string& body, const std::string& id = "m-1", const std::string& key = "",
-                   std::optional<WallTime> sent_at = {}) {
-    const auto answers = take({EntryMessage{body, id, key, sent_at}});
+  EntryAnswer must_take(const EntryMessage& message) {
+    const auto answers = take({message});
     EXPECT_TRUE(answers.ok());
     return answers ? answers->at(0) : EntryAnswer{Kind::refused, "no answer"};
+  }
+  EntryAnswer take(const std::string& body, const std::string& id = "m-1", const std::string& key = "",
+                   std::optional<WallTime> sent_at = {}) {
+    return must_take(EntryMessage{body, id, key, sent_at});
   }
   static std::string with(const std::string& more) { return R"({"realTopicName":"order.unpaid",)" + more + "}"; }
   std::vector<Job> jobs() const { return backend.database.list(JobFilter{}); }
@@ -50,6 +53,18 @@ TEST_F(EntryTest, TheDelayCountsFromTheSendingWhenThatIsKnown) {
   const WallTime sent = backend.time - 10min;
   EXPECT_EQ(take(with(R"("delayTime":900000)"), "a", "", sent).kind, Kind::created);
   EXPECT_EQ(only_job().action_time, sent + 15min);
+}
+
+TEST_F(EntryTest, TheDelayCountsFromTheReceiptOtherwise) {
+  const auto take_after = [&](Duration waited) {
+    EntryMessage message{with(R"("delayTime":900000)"), "a", "", {}};
+    message.waited = waited;
+    return must_take(message).kind;
+  };
+  EXPECT_EQ(take_after(1h), Kind::created);
+  EXPECT_EQ(only_job().action_time, backend.time - 45min) << "the database was down for an hour";
+  EXPECT_EQ(only_job().fire_at, backend.time);
+  EXPECT_EQ(take_after(0s), Kind::existing) << "received again after a create without an answer";
 }
 
 TEST_F(EntryTest, AnAbsoluteTimeIsUsedUnchanged) {
