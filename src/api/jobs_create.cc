@@ -29,6 +29,7 @@ void answer_create(const ApiContext& context, const CallPtr& call, const NewJob&
   const CreateReply& reply = *result;
   if (reply.is_refused()) return call->refuse(create_refusal(context, job, reply));
   const bool is_new = reply.kind == CreateReply::Kind::created;
+  call->audit.is_left_out = reply.kind == CreateReply::Kind::existing;
   if (reply.kind != CreateReply::Kind::existing) context.hint_if_soon(reply.job_id, job.type_id, reply.fire_at);
   const auto catalog = context.backend.types();
   call->reply(is_new ? 201 : 200, job_text(reply.existing ? *reply.existing : created_job(job, reply), *catalog));

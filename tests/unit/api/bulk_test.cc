@@ -167,6 +167,20 @@ TEST_F(BulkApi, WritesAreRecordedWithTheirTarget) {
   EXPECT_EQ(backend.recorded.size(), 4U);
 }
 
+TEST_F(BulkApi, ARepeatOfACreateThatChangesNothingIsNotRecorded) {
+  const auto create = [&](int delay_ms, const std::string& rule) {
+    return post("/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"a","idempotency_key":"k","on_conflict":")" + rule +
+                                R"(","delay_ms":)" + std::to_string(delay_ms) + "}")
+        .status;
+  };
+  EXPECT_EQ(create(5000, "keep"), 201);
+  EXPECT_EQ(backend.recorded.size(), 1U);
+  EXPECT_EQ(create(5000, "keep"), 200);
+  EXPECT_EQ(backend.recorded.size(), 1U) << "the job exists unchanged";
+  EXPECT_EQ(create(7000, "replace"), 200);
+  EXPECT_EQ(backend.recorded.size(), 2U);
+}
+
 TEST_F(BulkApi, CallsThatChangeManyJobsAreRecordedWithTheirFilter) {
   for (int i = 0; i < 101; ++i) make_job("many");
   make_job("few");
