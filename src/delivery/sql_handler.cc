@@ -348,7 +348,8 @@ class SqlKind::TypeHandler final : public Handler {
 
   void start(const ClaimedJob& claimed, Finish finish) override {
     const int database = calls_->database_of(claimed.job.shard());
-    // Since the claim its shard has moved to a database that this node does not use.
+    // Since the claim its shard has moved to a database that this node does not use; or of that database it does not
+    // know yet whether its role is a superuser.
     if (database < 0 || !calls_->refusal().empty()) return finish(Outcome::not_started(kDatabasePause));
     lanes_[static_cast<std::size_t>(database)]->start(claimed, finish);
   }

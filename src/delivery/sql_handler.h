@@ -30,7 +30,7 @@ Result<Outcome> outcome_of(const std::optional<std::string>& answer);
 // How SqlKind reaches the node's databases, numbered from 0 to count - 1 (not database ids). Thread: any.
 struct FunctionDatabases {
   int count = 1;
-  std::function<int(Shard)> of = [](Shard) { return 0; };                 // where the shard lives; -1: not on this node
+  std::function<int(Shard)> of = [](Shard) { return 0; };  // where the shard lives; -1: no database to call now
   std::function<std::unique_ptr<FunctionStore>(int database)> connect{};  // required; connects at its first call
   std::function<std::string(int database)> name = [](int) { return std::string(); };  // human-readable
   // Why this node may not call functions (its role is a superuser); empty: it may.

@@ -21,10 +21,12 @@ class Superusers {
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
   // Records whether the node's role is a superuser in this database. Returns the report's warnings for the operator,
-  // and one more if the role is a superuser. Called after each DatabaseCheck (multidb/database_check.h) that passed and
-  // could read the report, on the thread of the check. REQUIRES: database_id < kMaxDatabases.
+  // and one more if the role is a superuser. Called by each DatabaseCheck (multidb/database_check.h) that could read
+  // the report, on the thread of the check. No first check passes without a report. REQUIRES: database_id <
+  // kMaxDatabases.
   std::vector<std::string> note_report(DatabaseId database_id, const ServerReport& report) {
     is_superuser_[static_cast<std::size_t>(database_id)] = !report.superuser.empty();
+    is_known_[static_cast<std::size_t>(database_id)] = true;
     auto warnings = report.warnings;
     if (!report.superuser.empty()) {
       warnings.push_back("the node's role " + report.superuser + " is a superuser: " +
@@ -43,8 +45,15 @@ class Superusers {
            "--allow-superuser-handlers";
   }
 
+  // Whether functions may be called in this database as far as its own report goes: one was noted, so refusal() counts
+  // it. False: a database that was down at the start answers, and its first check has not passed yet.
+  bool is_known(DatabaseId database_id) const {
+    return are_allowed_ || is_known_[static_cast<std::size_t>(database_id)];
+  }
+
  private:
   const bool& are_allowed_;
+  std::array<std::atomic<bool>, kMaxDatabases> is_known_{};      // by database id
   std::array<std::atomic<bool>, kMaxDatabases> is_superuser_{};  // by database id
 };
 

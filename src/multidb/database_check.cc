@@ -10,6 +10,7 @@ SessionConfig accepting_any(const OpenDatabase& database) {
   SessionConfig session = session_of(database, "tocsin check");
   session.expected = nullptr;
   session.has_pinned_plans = false;
+  session.keeps_synchronous_commit = true;  // the report reads it
   return session;
 }
 
@@ -38,8 +39,15 @@ Status DatabaseCheck::run() {
     }
     expected_->set(*found);
     is_met_ = true;
+    is_reported_ = is_reported_ && is_expected;
   }
-  if (const auto report = server_report(session_)) on_report_(*report);
+  // On the session that is open: a server that refuses one more connection is reported, too.
+  const auto report = server_report(session);
+  if (report) {
+    on_report_(*report);
+    is_reported_ = true;
+  }
+  if (!is_reported_) return Error{ErrorCode::unavailable, "its settings cannot be read: " + report.error().message, ""};
   return Unit{};
 }
 

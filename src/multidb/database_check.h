@@ -14,8 +14,9 @@ namespace tocsin {
 class DatabaseCheck {
  public:
   using OnReport = std::function<void(const ServerReport&)>;
-  // `on_report`: called inside run() after a check that passed, with settings of the server that an operator should
-  // change; not called if these cannot be read. REQUIRES: `open` outlives the object.
+  // `on_report`: called inside run() when the identity fits, with settings of the server that an operator should
+  // change, and with the node's role if it is a superuser. Not called if these cannot be read: the last report stands
+  // then. REQUIRES: `open` outlives the object.
   DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
   // Opens a new connection and compares the database's identity with the expected one. It also checks schema and
@@ -23,7 +24,8 @@ class DatabaseCheck {
   // database: the node's start has checked it.) If a restored database was registered again by `tocsin migrate`, all
   // sessions expect it from then on.
   //  - Error invalid: another database answers, or its schema is not one that this binary knows.
-  //  - Error unavailable: no database answers, or a standby does.
+  //  - Error unavailable: no database answers, or a standby does. Or its settings cannot be read and never were: a node
+  //    that does not know its role must not call functions (docs/security.md).
   Status run();
 
  private:
@@ -35,7 +37,8 @@ class DatabaseCheck {
   const std::shared_ptr<ExpectedDatabase> expected_;
   const SessionConfig session_;
   const OnReport on_report_;
-  bool is_met_ = false;  // a check has passed: schema and registration fit
+  bool is_met_ = false;       // a check has passed: schema and registration fit
+  bool is_reported_ = false;  // on_report_ was called for the database that is expected
 };
 
 }  // namespace tocsin

@@ -98,7 +98,7 @@ FunctionDatabases Node::Impl::function_databases() const {
   functions.count = static_cast<int>(sessions.size());
   functions.of = [this, numbers](Shard shard) {
     const auto known = numbers.find(map_->database_of(shard));
-    return known == numbers.end() ? -1 : known->second;
+    return known == numbers.end() || !superusers_.is_known(known->first) ? -1 : known->second;
   };
   functions.name = [this](int database) { return open_.databases[static_cast<std::size_t>(database)].name; };
   functions.refusal = [this] { return superusers_.refusal(); };

@@ -347,11 +347,9 @@ Status check_registered(Session& session, const Registry& registry, const Regist
   });
 }
 
-Result<ServerReport> server_report(const SessionConfig& config) {
-  SessionConfig as_caller = config;
-  as_caller.is_any_server = true;
-  Session probe(as_caller);
-  return probe.read<ServerReport>([&](pqxx::nontransaction& tx) {
+Result<ServerReport> server_report(Session& session) {
+  TOCSIN_ASSERT(session.config().keeps_synchronous_commit);
+  return session.read<ServerReport>([&](pqxx::nontransaction& tx) {
     ServerReport report;
     std::vector<std::string>& warnings = report.warnings;
     for (const auto& row : tx.exec("SELECT rolname FROM pg_roles WHERE rolname = session_user AND rolsuper"))
@@ -359,12 +357,12 @@ Result<ServerReport> server_report(const SessionConfig& config) {
     if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off")
       warnings.push_back("fsync is off: a crash of its machine may lose jobs that were acknowledged, or all of it");
     if (tx.exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {
-      warnings.push_back(probe.is_pooled()
+      warnings.push_back(session.is_pooled()
                              ? "synchronous_commit is off: a crash may lose jobs that were acknowledged"
                              : "synchronous_commit is off: a crash may lose jobs that were created through SQL (what "
                                "nodes write is safe)");
     }
-    if (!probe.is_pooled()) return report;
+    if (!session.is_pooled()) return report;
     // Without a pooler sessions bring these settings along.
     for (const char* setting : {"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"}) {
       if (tx.exec_params1("SELECT current_setting($1)", setting)[0].as<std::string>() == "0")

@@ -58,8 +58,8 @@ struct ServerReport {
   std::vector<std::string> warnings;  // settings that an operator should change, human-readable
   std::string superuser;              // the session's role if it is a superuser, else empty
 };
-// Reads a server's settings, on a new connection. The server may be a standby.
-Result<ServerReport> server_report(const SessionConfig& config);
+// Reads a server's settings. REQUIRES: the session keeps the server's synchronous_commit.
+Result<ServerReport> server_report(Session& session);
 
 // A database given to `tocsin migrate`; the first is the control database.
 struct GivenDatabase {

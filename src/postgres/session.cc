@@ -146,7 +146,7 @@ Result<std::string> connection_string(const SessionConfig& config, bool has_sett
       "-c tocsin.session=1 -c search_path=pg_catalog,pg_temp -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
       " -c default_transaction_isolation=read\\ committed -c client_min_messages=warning -c "
       "idle_in_transaction_session_timeout=15000 -c jit=off -c max_parallel_workers_per_gather=0";
-  if (!config.is_any_server)
+  if (!config.keeps_synchronous_commit)
     options += config.waits_for_standby ? " -c synchronous_commit=on" : " -c synchronous_commit=local";
   options += " -c statement_timeout=" + std::to_string(config.statement_timeout_ms);
   options += " -c lock_timeout=" + std::to_string(config.lock_timeout_ms);

@@ -44,8 +44,9 @@ struct SessionConfig {
   std::string application = "tocsin";  // application_name, as pg_stat_activity shows it
   int statement_timeout_ms = 15'000;   // 0: none
   int lock_timeout_ms = 3'000;
-  // Connects to standbys too, and keeps the server's own synchronous_commit: for inspecting a server.
-  bool is_any_server = false;
+  bool is_any_server = false;  // connects to standbys too: for inspecting a server
+  // Keeps the synchronous_commit of the server, database and role, so that it can be read. For sessions that only read.
+  bool keeps_synchronous_commit = false;
   bool has_pinned_plans = true;       // false: the planner chooses
   bool is_planned_each_time = false;  // for statements whose best plan differs with their parameters
   // The database that must answer; another one is refused. nullptr: any.
