@@ -54,6 +54,11 @@ std::size_t PollQueue::demand(TypeId type) const {
   return line == lines_.end() ? 0 : line->second.demand;
 }
 
+Waiting PollQueue::asked_for(TypeId type, const Waiting& due) const {
+  const std::size_t asked = demand(type), late = std::min(due.late, asked);
+  return {std::min(due.fresh, asked - late), late};
+}
+
 Duration PollQueue::longest_ttr(TypeId type) const {
   MutexLock lock(mutex_);
   const auto line = lines_.find(type);

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "admission/flow_control.h"
 #include "base/mutex.h"
 #include "base/waker.h"
 #include "tocsin/job.h"
@@ -63,6 +64,9 @@ class PollQueue {
 
   // How many jobs of a type the waiting consumers ask for.
   std::size_t demand(TypeId type) const;
+  // Of the jobs of a type that are due in all databases, those for which consumers wait here, late ones first. Every
+  // node sees all due jobs of a pull type; permits are for the node that has the consumers.
+  Waiting asked_for(TypeId type, const Waiting& due) const;
   // The longest lease that a waiting consumer asks for; 0: none waits.
   Duration longest_ttr(TypeId type) const;
   // Whether a consumer asked for jobs of the type at `time` or later, or waits now.

@@ -264,9 +264,7 @@ Waiting NodeBackend::waiting(TypeId type) const {
   }
   const auto catalog = types();
   const BizType* known = catalog->find(type);
-  if (!known || !known->is_pull()) return all;
-  // Every node sees all due jobs of a pull type; permits are for the node that has the consumers.
-  return {std::min(all.fresh + all.late, parts_.polls.demand(type)), 0};
+  return known && known->is_pull() ? parts_.polls.asked_for(type, all) : all;
 }
 
 WallTime NodeBackend::now() const {

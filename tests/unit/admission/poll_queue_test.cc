@@ -44,6 +44,20 @@ TEST_F(PollQueueTest, RefusesPollsBeyondItsCapacity) {
   EXPECT_EQ(polls.demand(2), 0U);
 }
 
+// What is late keeps its pace: a node asks for its part of the catch-up rate only if some of it waits.
+TEST_F(PollQueueTest, TellsForWhichDueJobsConsumersWait) {
+  const auto asked_for = [&](std::size_t fresh, std::size_t late) {
+    const Waiting waiting = polls.asked_for(1, {fresh, late});
+    return std::pair(waiting.fresh, waiting.late);
+  };
+  EXPECT_EQ(asked_for(5, 5), std::pair(std::size_t{0}, std::size_t{0})) << "nobody asks here";
+  polls.add(poll(0, 1, 10, 5s));
+  EXPECT_EQ(asked_for(0, 0), std::pair(std::size_t{0}, std::size_t{0}));
+  EXPECT_EQ(asked_for(3, 4), std::pair(std::size_t{3}, std::size_t{4}));
+  EXPECT_EQ(asked_for(8, 4), std::pair(std::size_t{6}, std::size_t{4}));
+  EXPECT_EQ(asked_for(8, 1'000'000), std::pair(std::size_t{0}, std::size_t{10}));
+}
+
 TEST_F(PollQueueTest, GivesConsumersInTheOrderTheyCameAndPutsThemBackToTheirPlace) {
   for (int i = 0; i < 3; ++i) polls.add(poll(i, 1, 10, 5s));
   auto shares = polls.take(1, 12, false);
