@@ -18,6 +18,14 @@ const Duration kTakeover = ClusterConfig{}.timeout + 2s;
 // From the moment that a node reaches a database no more to the first scan of its shards there by another.
 const Duration kUnreached = ClusterConfig{}.out_of_reach() + 3s;
 
+bool is_slow(const BizType& type) { return type.name.starts_with(kSlowType); }
+
+// Until so many jobs of this type have started, as far as its rates delay them.
+Duration time_of(const BizType& type, int jobs) {
+  const double rate = std::min(type.rate_per_s.value_or(1e6), type.catch_up_rate_per_s.value_or(1e6));
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(jobs / rate));
+}
+
 }  // namespace
 
 void Ending::run() {
@@ -142,8 +150,8 @@ void Ending::rush_in(const std::set<TypeId>& crowd) {
   const std::size_t jobs = 4 * world_.config.capacity / crowd.size() + 1;
   for (int wave = 0; wave < 3; ++wave) {
     for (const TypeId type : crowd) {
-      const bool is_slow = world_.types[static_cast<std::size_t>(type - 1)].name.starts_with(kSlowType);
-      const std::size_t n = is_slow ? world_.config.max_running / 2 + 1 : jobs;
+      const bool runs_long = is_slow(world_.types[static_cast<std::size_t>(type - 1)]);
+      const std::size_t n = runs_long ? world_.config.max_running / 2 + 1 : jobs;
       world_.callers->rush_at(1s + wave * 10ms, static_cast<int>(n), type);
     }
   }
@@ -188,7 +196,7 @@ void Ending::crowd_out() {
   constexpr std::size_t kClaimers = 3;
   const std::set<TypeId> crowd = draw_crowd();
   create_unheard(crowd);
-  const bool has_slow = world_.types.back().name.starts_with(kSlowType);
+  const bool has_slow = is_slow(world_.types.back());
   const std::size_t others = 2 * world_.config.claim_batch * kClaimers * world_.nodes.size() + crowd.size() - 1;
   // One type alone fills three quarters of the memory, and leaves the rest to jobs that come later, but for those that
   // are there before; many leave less than these small memories have.
@@ -320,7 +328,11 @@ void Ending::pass_permits_on() {
 
 // Nothing of a paused type starts or fills the memory, others are on time, and the type continues by itself.
 void Ending::pause_one() {
-  BizType& type = world_.types[0];
+  BizType& type = world_.types[world_.random.below(world_.types.size())];
+  // A consumer asks for one type at one node, and stays for a while although there is nothing.
+  constexpr int kFew = 8;
+  const int jobs = is_slow(type) || type.is_pull() ? kFew : static_cast<int>(world_.config.capacity);
+  const Duration takes = 20s + time_of(type, 2 * jobs + 6) + (type.is_pull() ? 40s : 0s);
   type.paused = true;
   // By the clock of each database, and they do not agree.
   WallTime first = world_.databases.control().wall.now(), last = first;
@@ -333,11 +345,11 @@ void Ending::pause_one() {
   world_.pass(500ms);
   world_.publish_types();
   world_.pass(500ms);
-  world_.callers->rush(static_cast<int>(world_.config.capacity), type.type_id);
-  world_.callers->rush_at(4s, static_cast<int>(world_.config.capacity), type.type_id);
+  world_.callers->rush(jobs, type.type_id);
+  world_.callers->rush_at(4s, jobs, type.type_id);
   world_.pass(3s);
   check_at_rest();
-  world_.pass(20s + (last - first));
+  world_.pass(takes + (last - first));
   for (const SimDatabase& database : world_.databases)
     for (const auto& [id, row] : database.data.live())
       if (row.job.type_id == type.type_id) world_.checker.fail("pause", "job " + std::to_string(id) + " still waits");

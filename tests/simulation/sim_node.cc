@@ -153,7 +153,9 @@ void SimNode::start(std::shared_ptr<const TypeCatalog> catalog) {
           const Waiting here = part.engine->waiting(type);
           all.fresh += here.fresh, all.late += here.late;
         }
-        return all;
+        const auto known_types = parts_.front().engine->shared().catalog.get();
+        const BizType* known = known_types->find(type);
+        return known && known->is_pull() ? polls_->asked_for(type, all) : all;
       });
   for (Part& part : parts_) start_engine(part);
   permit_renewer_->set_waker(loops_.emplace_back(std::make_unique<Loop>(*this, nullptr, *permit_renewer_)).get());

@@ -68,7 +68,8 @@ void World::draw_types() {
   if (chance(0.5))
     add_type("paced", chance(0.5) ? "noop" : "sim", 5s).rate_per_s = 8 + static_cast<double>(random.below(12));
   if (chance(0.5)) {
-    BizType& catching_up = add_type("catching.up", "noop", 5s);
+    constexpr const char* kKinds[] = {"noop", "sim", "pull"};
+    BizType& catching_up = add_type("catching.up", kKinds[random.below(3)], 5s);
     catching_up.catch_up_rate_per_s = 8 + static_cast<double>(random.below(12));
     if (chance(0.5)) catching_up.drop_older_than = 15s + up_to(20s);
   }
@@ -80,6 +81,8 @@ void World::draw_types() {
   if (chance(0.6)) {
     BizType& pulled = add_type("pulled", "pull", 300ms + up_to(6s));
     if (chance(0.5)) pulled.max_running = 1 + static_cast<int>(random.below(5));
+    if (chance(0.3)) pulled.rate_per_s = 8 + static_cast<double>(random.below(12));
+    if (chance(0.3)) pulled.drop_older_than = 2s + up_to(10s);
   }
   databases.control().data.permits.total_of = [this](TypeId id, Limit limit) {
     return permits_of(types[static_cast<std::size_t>(id - 1)], limit);
