@@ -90,26 +90,30 @@ std::string page_text(const Call& call, const Page& page, const TypeCatalog& cat
   return text;
 }
 
-using Found = std::vector<Job>;  // of one database, by descending id: newest first to within half a second
+using Found = JobList;  // of one database, by descending id: newest first to within half a second
 
 // Merges the lists of all databases into a page of the newest jobs. `asked`: how many jobs each database was asked for.
+// A list that is cut ends the page with its last job: which jobs follow it is not known.
 Page page_of(const std::vector<DatabaseAnswer<Found>>& answers, Position position, std::size_t limit,
              std::size_t asked) {
   Page page;
   std::vector<std::size_t> taken(answers.size(), 0);
-  const auto has_more = [&](std::size_t i) { return answers[i].result && taken[i] < answers[i].result->size(); };
-  while (page.jobs.size() < limit) {
+  const auto has_more = [&](std::size_t i) { return answers[i].result && taken[i] < answers[i].result->jobs.size(); };
+  const auto is_cut = [&](std::size_t i) { return answers[i].result && answers[i].result->is_cut && !has_more(i); };
+  bool is_end = true;
+  while (is_end && page.jobs.size() < limit) {
     std::optional<std::size_t> newest;
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (!has_more(i)) continue;
-      if (!newest || is_newer((*answers[i].result)[taken[i]], (*answers[*newest].result)[taken[*newest]])) newest = i;
+      if (!newest || is_newer(answers[i].result->jobs[taken[i]], answers[*newest].result->jobs[taken[*newest]]))
+        newest = i;
     }
     if (!newest) break;
-    page.jobs.push_back((*answers[*newest].result)[taken[*newest]++]);
+    page.jobs.push_back(answers[*newest].result->jobs[taken[*newest]++]);
     position[answers[*newest].database_id] = page.jobs.back().job_id;
+    is_end = !is_cut(*newest);
   }
   // A page of the largest size cannot ask for one job more than it shows, so a full answer may not be the end.
-  bool is_end = true;
   for (std::size_t i = 0; i < answers.size(); ++i)
     is_end = is_end && !has_more(i) && (asked > limit || taken[i] < asked);
   if (!is_end) page.next = std::move(position);
@@ -178,7 +182,7 @@ void list_key(ApiContext& context, const CallPtr& call, const JobFilter& filter,
       if (!list) return call->refuse(context.problem_of(list.error(), database_id));
       if (refused_as_moved(context, call, biz_id, database_id)) return;
       std::vector<DatabaseAnswer<Found>> one(1);
-      one.front() = {database_id, std::move(list->jobs)};
+      one.front() = {database_id, Found{std::move(list->jobs)}};
       const auto page = std::make_shared<Page>(page_of(one, position, limit, static_cast<std::size_t>(asked)));
       if (!page->next && list->unread_below) page->next = Position{{database_id, *list->unread_below}};
       std::string missing;

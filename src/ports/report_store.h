@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ports/biz_type.h"
+#include "ports/client_store.h"
 #include "tocsin/error.h"
 #include "tocsin/job.h"
 
@@ -24,6 +25,11 @@ struct JobFilter {
   int limit = 100;  // 1..1000
   // Leaves out rows of shards that do not live in this database: a moving shard has copies in two.
   bool is_local_only = false;
+};
+
+struct JobList {
+  std::vector<Job> jobs;
+  bool is_cut = false;  // the attributes reached kMostBytesOfList: jobs that fit the filter may follow the last one
 };
 
 struct TypeCount {
@@ -82,7 +88,9 @@ class ReportStore {
   virtual ~ReportStore() = default;
   // The job, live or finished; nullopt: there is none. Here and in list() jobs have type_id and no biz_type.
   virtual Result<std::optional<Job>> find(JobId job) = 0;
-  virtual Result<std::vector<Job>> list(const JobFilter& filter) = 0;
+  // Ends with the job with which the attributes reach kMostBytesOfList.
+  static constexpr int kMostBytesOfList = ClientStore::kMostBytesOfList;
+  virtual Result<JobList> list(const JobFilter& filter) = 0;
   virtual Result<std::vector<TypeCount>> counts() = 0;    // live and finished jobs, exact: every write keeps count
   virtual Result<std::int64_t> overdue(int at_most) = 0;  // live jobs whose fire_at has passed, counted up to at_most
   // For each of `shards`, in order: how many pending jobs are due before now + `within`, counted up to at_most.

@@ -47,7 +47,8 @@ std::string list_statement(const JobFilter& filter, pqxx::transaction_base& tx, 
   const bool is_both = !live.empty() && !finished.empty();
   const std::string rows =
       is_both ? sql::statement("parts/list_of_both", {{"live", live}, {"finished", finished}}) : live + finished;
-  return sql::statement("list_jobs", {{"rows", rows}, {"limit", limit}});
+  return sql::statement(
+      "list_jobs", {{"rows", rows}, {"limit", limit}, {"most_bytes", std::to_string(ReportStore::kMostBytesOfList)}});
 }
 
 // Both reads of a list together have the time of one statement.
@@ -69,18 +70,20 @@ Result<std::optional<Job>> PgReportStore::find(JobId job) {
   });
 }
 
-Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
+Result<JobList> PgReportStore::list(const JobFilter& filter) {
   // Without a business key no index leads to the jobs. Jobs of a common type are found among the newest rows of their
   // table, without relying on the planner, which knows nothing of a day's table before it is analyzed. Only for a rare
   // type all rows are read.
   constexpr int kWindow = 2'000;
-  using Jobs = std::vector<Job>;
   const auto read = [&](const std::string& settings, std::optional<int> window) {
-    return session_.read<Jobs>([&](pqxx::nontransaction& tx) {
-      Jobs jobs;
+    return session_.read<JobList>([&](pqxx::nontransaction& tx) {
+      JobList list;
       const auto rows = tx.exec(settings + list_statement(filter, tx, shards_, window));
-      for (const auto& row : rows) jobs.push_back(job_from_row(row));
-      return jobs;
+      for (const auto& row : rows) {
+        list.jobs.push_back(job_from_row(row));
+        list.is_cut = row["is_cut"].as<bool>();
+      }
+      return list;
     });
   };
   // Not all jobs of the key, to be sorted then, where the planner takes them for few.
@@ -89,7 +92,7 @@ Result<std::vector<Job>> PgReportStore::list(const JobFilter& filter) {
   if (!filter.status) return read("", {});
   const auto begun = std::chrono::steady_clock::now();
   auto newest = read("", kWindow);
-  if (!newest || std::ssize(*newest) >= filter.limit) return newest;
+  if (!newest || newest->is_cut || std::ssize(newest->jobs) >= filter.limit) return newest;
   return read(rest_of_time(session_.config().statement_timeout_ms, begun), {});
 }
 

@@ -15,7 +15,7 @@ class PgReportStore final : public ReportStore {
   // the tables.
   PgReportStore(Session& session, int shards) : session_(session), shards_(shards) {}
   Result<std::optional<Job>> find(JobId job) override;
-  Result<std::vector<Job>> list(const JobFilter& filter) override;
+  Result<JobList> list(const JobFilter& filter) override;
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,

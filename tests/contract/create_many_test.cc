@@ -20,7 +20,7 @@ TEST_P(StoreContract, AllOrNothingUndoesTheCallAndNamesTheRefusedItem) {
   EXPECT_EQ(replies[3].kind, CreateKind::key_reused);
   EXPECT_EQ(replies[3].job_id, kept);
   for (const std::size_t i : {0u, 1u, 2u, 4u}) EXPECT_FALSE(replies[i].is_refused());
-  EXPECT_EQ(must(db->reports().list({})).size(), 2u) << "nothing was created";
+  EXPECT_EQ(must(db->reports().list({})).jobs.size(), 2u) << "nothing was created";
   EXPECT_EQ(find(replaced).attribute_json, R"("stays")");
   EXPECT_EQ(create_reply(keyed("fresh", in(kLong))).kind, CreateKind::created) << "the key is free";
 }

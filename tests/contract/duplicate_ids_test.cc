@@ -21,9 +21,9 @@ class DuplicateIds {
     filter.limit = 10;
     const auto jobs = reports_.list(filter);
     ASSERT_TRUE(jobs) << jobs.error().message;
-    ASSERT_EQ(jobs->size(), 2u + others.size());
+    ASSERT_EQ(jobs->jobs.size(), 2u + others.size());
     int with_id = 0;
-    for (const Job& job : *jobs) {
+    for (const Job& job : jobs->jobs) {
       if (others.contains(job.job_id)) continue;
       if (job.job_id == id) {
         ++with_id;

@@ -16,7 +16,7 @@ class ListTimeout : public ::testing::Test {
     return config;
   }
   // Of pending jobs; the only one there is has the type 1.
-  Result<std::vector<Job>> list(int limit_ms) {
+  Result<JobList> list(int limit_ms) {
     Session session(limited_to(limit_ms));
     JobFilter filter;
     filter.status = JobStatus::pending;
@@ -42,7 +42,7 @@ TEST_F(ListTimeout, CoversBothReadsOfAList) {
       "1000)::bigint); RETURN true; END $$");
   const auto jobs = list(5'000);
   ASSERT_TRUE(jobs) << jobs.error().message;
-  EXPECT_EQ(jobs->size(), 1U);
+  EXPECT_EQ(jobs->jobs.size(), 1U);
   EXPECT_LT(database.number("SELECT last_value FROM public.limit_ms"), 5'000);
 }
 

@@ -49,13 +49,13 @@ TEST_P(StoreContract, ListIsNewestFirstAndPagesByTheLastIdSeen) {
   filter.limit = 10;
   Ids seen;
   for (const std::size_t expected : {10u, 10u, 5u}) {
-    const auto page = must(db->reports().list(filter));
+    const auto page = must(db->reports().list(filter)).jobs;
     ASSERT_EQ(page.size(), expected);
     for (const Job& job : page) seen.push_back(job.job_id);
     filter.below = page.back().job_id;
   }
   EXPECT_EQ(seen, falling(jobs));
-  EXPECT_TRUE(must(db->reports().list(filter)).empty());
+  EXPECT_TRUE(must(db->reports().list(filter)).jobs.empty());
 }
 
 // A list by status looks at the newest 2,000 jobs first.
@@ -69,9 +69,34 @@ TEST_P(StoreContract, ListFillsItsPageWithJobsBehindManyNewerOnes) {
   filter.type_id = type_id;
   filter.status = JobStatus::pending;
   filter.limit = 4;
-  EXPECT_EQ(ids_of(must(db->reports().list(filter))), (Ids{young[1], young[0], old[2], old[1]}));
+  EXPECT_EQ(ids_of(must(db->reports().list(filter)).jobs), (Ids{young[1], young[0], old[2], old[1]}));
   filter.below = old[1];
-  EXPECT_EQ(ids_of(must(db->reports().list(filter))), Ids{old[0]});
+  EXPECT_EQ(ids_of(must(db->reports().list(filter)).jobs), Ids{old[0]});
+}
+
+TEST_P(StoreContract, ListEndsALongPageOfLargeAttributesEarly) {
+  NewJob large = later("large");
+  large.attribute_json = R"({"text":")" + std::string(60'000, 'x') + R"("})";
+  const Ids jobs = create(std::vector<NewJob>(30, large));
+  for (std::size_t i = 20; i < jobs.size(); ++i) cancel(jobs[i]);  // of both tables
+  for (const auto& [biz_id, status, expected] :
+       {std::tuple<std::optional<std::string>, std::optional<JobStatus>, std::size_t>{{}, {}, 18},
+        {"large", {}, 18},
+        {"large", JobStatus::pending, 18},
+        {{}, JobStatus::pending, 18}}) {
+    JobFilter filter;
+    filter.biz_id = biz_id;
+    filter.status = status;
+    const JobList page = must(db->reports().list(filter));
+    ASSERT_EQ(page.jobs.size(), expected);
+    EXPECT_TRUE(page.is_cut);
+    filter.below = page.jobs.back().job_id;
+    const JobList rest = must(db->reports().list(filter));
+    EXPECT_EQ(rest.jobs.size(), (status ? 20 : 30) - expected);
+    EXPECT_FALSE(rest.is_cut);
+    filter.limit = 2;
+    EXPECT_FALSE(must(db->reports().list(filter)).is_cut) << "the limit ended it";
+  }
 }
 
 TEST_P(StoreContract, ListFiltersByEveryField) {
@@ -84,7 +109,7 @@ TEST_P(StoreContract, ListFiltersByEveryField) {
   const auto list = [&](auto set) {
     JobFilter filter;
     set(filter);
-    return ids_of(must(db->reports().list(filter)));
+    return ids_of(must(db->reports().list(filter)).jobs);
   };
   EXPECT_EQ(list([](JobFilter&) {}), falling(jobs));
   EXPECT_EQ(list([](JobFilter& f) { f.biz_id = "a"; }), falling({jobs[0], jobs[1], jobs[2]}));

@@ -148,9 +148,9 @@ void StoreContract::expect_counts_agree() {
   JobFilter filter;
   filter.limit = 1000;
   while (true) {
-    const auto page = must(db->reports().list(filter));
+    const auto [page, is_cut] = must(db->reports().list(filter));
     for (const Job& job : page) ++listed[{job.type_id, job.status}], ++total;
-    if (page.size() < 1000) break;
+    if (!is_cut && page.size() < 1000) break;
     filter.below = page.back().job_id;
   }
   EXPECT_EQ(counted, listed) << "the counts (left) are not what the rows say (right)";

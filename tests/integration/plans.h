@@ -73,7 +73,7 @@ class Plans : public ::testing::Test {
       Session session(config);
       const auto jobs = PgReportStore(session, kPlannedShards).list(filter);
       EXPECT_TRUE(jobs) << jobs.error().message;
-      if (jobs) listed = jobs->size();
+      if (jobs) listed = jobs->jobs.size();
     }
     // A session has told what it read when it is gone.
     EXPECT_TRUE(eventually([&] {

@@ -241,20 +241,16 @@ std::vector<std::optional<Job>> FakeDatabase::find(const std::vector<JobId>& job
   return found;
 }
 
-namespace {
-
-void cut_to_bytes(KeyList& list) {
+bool cut_to_bytes(std::vector<Job>& jobs) {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < list.jobs.size(); ++i) {
-    bytes += list.jobs[i].attribute_json.size();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    bytes += jobs[i].attribute_json.size();
     if (bytes < ClientStore::kMostBytesOfList) continue;
-    list.jobs.resize(i + 1);
-    list.unread_below = list.jobs.back().job_id;
-    return;
+    jobs.resize(i + 1);
+    return true;
   }
+  return false;
 }
-
-}  // namespace
 
 std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& queries) const {
   std::vector<KeyList> lists;
@@ -273,7 +269,7 @@ std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& querie
       found.jobs.resize(static_cast<std::size_t>(query.limit));
       found.unread_below.reset();
     }
-    cut_to_bytes(found);
+    if (cut_to_bytes(found.jobs)) found.unread_below = found.jobs.back().job_id;
   }
   return lists;
 }

@@ -259,4 +259,7 @@ class FakeDatabase {
   std::uint64_t generation_ = 0;
 };
 
+// Ends a list with the job with which its attributes reach ClientStore::kMostBytesOfList. False: they do not reach it.
+bool cut_to_bytes(std::vector<Job>& jobs);
+
 }  // namespace tocsin

@@ -162,8 +162,12 @@ Result<std::optional<Job>> FakeReportStore::find(JobId job) {
   return call<std::optional<Job>>("find", false, [=, &db = database_](WallTime) { return db.find(job); });
 }
 
-Result<std::vector<Job>> FakeReportStore::list(const JobFilter& filter) {
-  return call<std::vector<Job>>("list", false, [=, &db = database_](WallTime) { return db.list(filter); });
+Result<JobList> FakeReportStore::list(const JobFilter& filter) {
+  return call<JobList>("list", false, [=, &db = database_](WallTime) {
+    JobList list{db.list(filter)};
+    list.is_cut = cut_to_bytes(list.jobs);
+    return list;
+  });
 }
 
 Result<std::vector<TypeCount>> FakeReportStore::counts() {

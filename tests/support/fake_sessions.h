@@ -130,7 +130,7 @@ class FakeReportStore final : public ReportStore, private FakeSession {
  public:
   using FakeSession::FakeSession;
   Result<std::optional<Job>> find(JobId job) override;
-  Result<std::vector<Job>> list(const JobFilter& filter) override;
+  Result<JobList> list(const JobFilter& filter) override;
   Result<std::vector<TypeCount>> counts() override;
   Result<std::int64_t> overdue(int at_most) override;
   Result<std::vector<std::int64_t>> due_soon(std::span<const Shard> shards, Duration within, int at_most,

@@ -1,4 +1,6 @@
 // The cursors of GET /v1/jobs.
+#include <set>
+
 #include "support/api_fixture.h"
 
 namespace tocsin {
@@ -28,6 +30,48 @@ TEST_F(JobLists, AListOfOneTypeContinuesBehindManyJobsOfAnother) {
   ASSERT_EQ(second.body.at("items").size(), 1u);
   EXPECT_EQ(second.body.at("items").at(0).at("job_id"), old);
   EXPECT_TRUE(second.body.at("next_cursor").is_null());
+}
+
+// All jobs of the list, by following next_cursor; and how many pages it has.
+class PagedJobs : public ApiTest {
+ public:
+  explicit PagedJobs(int databases = 1) : ApiTest(databases) {}
+  void make_large(int jobs) {
+    for (int i = 0; i < jobs; ++i)
+      ids.insert(make_job("o-" + std::to_string(i), R"(,"attribute":{"text":")" + std::string(60'000, 'x') + "\"}"));
+  }
+  void expect_short_pages(const std::string& list) {
+    std::set<std::string> seen;
+    std::string cursor;
+    for (int pages = 0; pages < 20; ++pages) {
+      const Answer page = get(list + cursor);
+      ASSERT_EQ(page.status, 200) << page.text;
+      EXPECT_LT(page.text.size(), 2'500'000U);
+      for (const Json& item : page.body.at("items"))
+        EXPECT_TRUE(seen.insert(item.at("job_id").get<std::string>()).second) << "listed twice";
+      if (page.body.at("next_cursor").is_null()) break;
+      cursor = "&cursor=" + page.body.at("next_cursor").get<std::string>();
+    }
+    EXPECT_EQ(seen, ids);
+  }
+  std::set<std::string> ids;
+};
+
+TEST_F(PagedJobs, APageOfLargeAttributesEndsEarlyAndLeadsOn) {
+  make_large(50);
+  expect_short_pages("/v1/jobs?status=pending&limit=1000");
+  expect_short_pages("/v1/jobs?limit=1000");
+}
+
+struct PagedJobsOfTwoDatabases : PagedJobs {
+  PagedJobsOfTwoDatabases() : PagedJobs(2) {}
+};
+
+// Jobs of the other database that are older than where the list of one was cut belong to a later page.
+TEST_F(PagedJobsOfTwoDatabases, APageEndsWhereTheListOfOneDatabaseIsCut) {
+  make_large(60);
+  for (int i = 0; i < 20; ++i) ids.insert(make_job("small-" + std::to_string(i)));
+  expect_short_pages("/v1/jobs?limit=1000");
 }
 
 }  // namespace
