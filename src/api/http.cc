@@ -49,10 +49,23 @@ struct Responder::Pending {
 Responder::Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone)
     : pending_(std::make_shared<Pending>(std::move(send), std::move(is_gone))) {}
 
+Responder Responder::with(Send send) const { return Responder(std::move(send), pending_->is_gone); }
+
 bool Responder::is_gone() const { return pending_->is_gone && *pending_->is_gone; }
 
 void Responder::operator()(HttpResponse response) const {
   if (!pending_->is_answered.exchange(true)) pending_->send(std::move(response));
+}
+
+ByteBudget::Reservation SharedBody::reserve(ByteBudget& budget) const {
+  MutexLock lock(mutex_);
+  ByteBudget::Reservation reservation = reservation_.lock();
+  if (!reservation) reservation_ = reservation = budget.reserve(text_.size());
+  return reservation;
+}
+
+void HttpResponse::share_body() {
+  if (!shared_body) shared_body = std::make_shared<const SharedBody>(std::exchange(body, {}));
 }
 
 std::string_view reason_phrase(int status) {

@@ -13,7 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_budget.h"
+#include "base/mutex.h"
+
 namespace tocsin {
+
+// Bodies of requests and answers up to this size are not counted against the server's budgets (HttpLimits).
+inline constexpr std::size_t kSmallBody = 16 << 10;
 
 // The parts of a request that the API reads; the server drops every other header field. A field that the request lacks
 // is empty.
@@ -31,15 +37,35 @@ struct HttpRequest {
   int max_age_s = 0;    // max-age of Cache-Control: the caller accepts an answer up to this old
   std::string address;  // IP address of the caller's end of the connection, without the port
   std::string body;     // empty at admission
+  // Of a large body, and of what the app makes of it: whoever works on the request keeps this until the end.
+  ByteBudget::Reservation reservation = {};
+};
+
+// The body of an answer that several connections write: they share its text, and it is counted once. Thread: any.
+class SharedBody {
+ public:
+  explicit SharedBody(std::string text) : text_(std::move(text)) {}
+  const std::string& text() const { return text_; }
+  // The reservation that all connections share while one of them writes the text; nullptr: the budget is used up.
+  ByteBudget::Reservation reserve(ByteBudget& budget) const;
+
+ private:
+  const std::string text_;
+  mutable Mutex mutex_;
+  mutable std::weak_ptr<const void> reservation_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 struct HttpResponse {
+  std::string_view text() const { return shared_body ? shared_body->text() : body; }
+  void share_body();  // copies made from now on share the text
+
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>>
-      headers;                                  // further ones; not escaped, so none may hold text of a caller
-  std::string_view cache_control = "no-store";  // a literal
+      headers;                                         // further ones; not escaped, so none may hold text of a caller
+  std::string_view cache_control = "no-store";         // a literal
+  std::shared_ptr<const SharedBody> shared_body = {};  // set: sent in place of `body`
 };
 
 // Answers one request. Copies share the request: the first answer is sent, later ones are ignored. If the last copy is
@@ -49,8 +75,10 @@ class Responder {
   using Send = std::function<void(HttpResponse)>;
   // `is_gone`: set by the server when the caller has closed the connection or the reply time is over.
   explicit Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone = {});
+  Responder with(Send send) const;  // another responder to the same caller: is_gone() is the same
   void operator()(HttpResponse response) const;
-  // True: the caller has disconnected, or the reply time is over. Always false for a route without a reply_timeout.
+  // True: the connection is closed, or the reply time is over, so nobody waits for the answer. On a route without a
+  // reply_timeout the server does not look whether the caller has disconnected before the reply time is over.
   bool is_gone() const;
 
  private:

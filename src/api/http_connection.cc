@@ -17,10 +17,8 @@ using boost::system::error_code;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kBodyReadSize = 65536;
-constexpr std::size_t kDrainedBody = 65536;    // of refused requests: reading so much costs less than a new connection
-constexpr std::size_t kLargeBody = 256 << 10;  // counted against large_body_bytes
+constexpr std::size_t kDrainedBody = 65536;  // of refused requests: reading so much costs less than a new connection
 constexpr std::size_t kShortestChunkedRest = 5;  // "0\r\n\r\n"; the parser wants no less of an unfinished chunked body
-constexpr std::size_t kSmallBody = 16384;        // copied behind the head rather than sent from a second buffer
 
 std::string head_text(const HttpResponse& response, const char* connection) {
   std::string head;
@@ -33,7 +31,7 @@ std::string head_text(const HttpResponse& response, const char* connection) {
   head += response.content_type;
   if (response.status != 304) {  // has no body; a length would state that of the 200
     head += "\r\nContent-Length: ";
-    head += std::to_string(response.body.size());
+    head += std::to_string(response.text().size());
   }
   head.append("\r\nCache-Control: ").append(response.cache_control);
   head += "\r\nX-Content-Type-Options: nosniff\r\n";
@@ -67,7 +65,6 @@ void HttpConnection::enter(Phase phase, std::chrono::milliseconds time_allowed) 
 void HttpConnection::next_request() {
   parser_.reset();
   admission_ = {};
-  is_gone_.reset();
   scanned_ = 0;
   header_begun_ = false;
   enter(Phase::header, shared_->limits.idle_time);
@@ -129,6 +126,7 @@ void HttpConnection::advance_header() {
 void HttpConnection::header_done() {
   is_http10_ = parser_->get().version() < 11;
   is_head_ = parser_->get().method() == http::verb::head;
+  is_read_ = parser_->get().method() == http::verb::get;
   keep_alive_ = parser_->keep_alive();
   if (const auto problem = check_head(parser_->get())) return fail(*problem);
   auto request = request_of(parser_->get());
@@ -157,16 +155,20 @@ void HttpConnection::admit() {
 }
 
 bool HttpConnection::reserve_body(std::size_t bytes) {
-  if (bytes <= kLargeBody) return true;
-  if (shared_->large_body_bytes.fetch_add(bytes) + bytes > shared_->limits.large_body_bytes) {
-    shared_->large_body_bytes -= bytes;
-    return false;
-  }
-  reserved_ = bytes;
-  return true;
+  if (bytes <= kSmallBody) return true;
+  request_.reservation = shared_->body_budget.reserve(bytes);
+  return request_.reservation != nullptr;
 }
 
-void HttpConnection::release_body() { shared_->large_body_bytes -= std::exchange(reserved_, 0); }
+bool HttpConnection::reserve_answer(const HttpResponse& response) {
+  const std::size_t bytes = response.text().size();
+  if (is_head_ || bytes <= kSmallBody) return true;
+  ByteBudget& budget = shared_->answer_budget;
+  answer_reservation_ = response.shared_body ? response.shared_body->reserve(budget)
+                        : is_read_           ? budget.reserve(bytes)
+                                             : budget.reserve_in_any_case(bytes);
+  return answer_reservation_ != nullptr;
+}
 
 void HttpConnection::continue_to_body() {
   asio::async_write(socket_, asio::buffer(kContinue), [self = shared_from_this()](error_code error, std::size_t) {
@@ -201,10 +203,7 @@ void HttpConnection::request_done() {
   enter(Phase::waiting, admission_.reply_timeout.value_or(shared_->limits.reply_time));
   const auto loop = loop_.lock();
   if (!loop) return close();
-  if (admission_.reply_timeout) {
-    is_gone_ = std::make_shared<std::atomic<bool>>(false);
-    watch_for_end();
-  }
+  if (admission_.reply_timeout) watch_for_end();
   Responder respond(
       [loop, weak = weak_from_this()](HttpResponse response) {
         // dispatch: at once when the answer is given on this very thread
@@ -253,15 +252,19 @@ void HttpConnection::reply(HttpResponse response) {
 void HttpConnection::send(HttpResponse response, After after) {
   if (const auto loop = loop_.lock(); !loop || (loop->is_draining && after == After::keep)) after = After::close;
   after_ = after;
+  if (!reserve_answer(response)) response = problem_response({503, "Too many large answers at once.", "", 1});
   shared_->app.answered(admission_.route, response.status);
   head_ = head_text(response, after != After::keep ? "close" : is_http10_ ? "keep-alive" : "");
   body_.clear();
-  if (!is_head_ && response.body.size() <= kSmallBody)
-    head_ += response.body;
-  else if (!is_head_)
+  if (!is_head_ && response.text().size() <= kSmallBody) {  // copied: cheaper than a second buffer
+    head_ += response.text();
+  } else if (!is_head_) {
     body_ = std::move(response.body);
+    shared_body_ = std::move(response.shared_body);
+  }
   enter(Phase::writing, shared_->limits.write_time);
-  const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_), asio::buffer(body_)};
+  const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_),
+                                                  asio::buffer(shared_body_ ? shared_body_->text() : body_)};
   asio::async_write(socket_, buffers, [self = shared_from_this()](error_code error, std::size_t) {
     if (self->is_closed_) return;
     error ? self->close() : self->written();
@@ -269,8 +272,13 @@ void HttpConnection::send(HttpResponse response, After after) {
 }
 
 void HttpConnection::written() {
-  release_body();
+  if (request_.reservation) {  // of a request that was refused or took too long, and was not run
+    parser_.reset();
+    request_ = {};
+  }
   if (body_.capacity() > kSmallBody) body_ = {};
+  shared_body_.reset();
+  answer_reservation_.reset();
   if (after_ == After::close) return close();
   if (after_ == After::linger) return linger();
   if (buffer_.size() == 0 && buffer_.capacity() > kSmallBody) buffer_.shrink_to_fit();
@@ -296,7 +304,7 @@ void HttpConnection::check_deadline(SteadyTime now) {
       socket_.cancel(ignored);
       return fail({408, "The body took too long."});
     case Phase::waiting:
-      if (is_gone_) *is_gone_ = true;  // jobs claimed for this caller from now on are released
+      *is_gone_ = true;  // jobs claimed for this caller from now on are released, and work is not begun
       // Without Retry-After: clients that repeat requests by it would make a job twice.
       return fail({503, "The request took too long; its outcome is unknown."});
     case Phase::writing:
@@ -315,8 +323,7 @@ void HttpConnection::close_if_idle() {
 
 void HttpConnection::close() {
   if (std::exchange(is_closed_, true)) return;
-  if (is_gone_) *is_gone_ = true;
-  release_body();
+  *is_gone_ = true;
   error_code ignored;
   socket_.close(ignored);
   if (const auto loop = loop_.lock()) loop->forget(this);

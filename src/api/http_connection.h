@@ -26,11 +26,12 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 // Shared by all network threads of one server. Thread: any.
 struct HttpShared {
-  HttpShared(HttpApp& a, const HttpLimits& l) : app(a), limits(l) {}
+  HttpShared(HttpApp& a, const HttpLimits& l)
+      : app(a), limits(l), body_budget(l.large_body_bytes), answer_budget(l.large_answer_bytes) {}
 
   HttpApp& app;
   const HttpLimits limits;
-  std::atomic<std::size_t> large_body_bytes = 0;  // reserved by all connections; at most HttpLimits::large_body_bytes
+  ByteBudget body_budget, answer_budget;
   Mutex mutex;
   CondVar closed;  // notified when a connection has closed
   std::size_t connections TOCSIN_GUARDED_BY(mutex) = 0;
@@ -95,9 +96,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void advance_body();
   void header_done();
   void admit();
-  bool reserve_body(std::size_t bytes);  // counts a large body in HttpShared; false: too many at once
-  void release_body();
-  void continue_to_body();  // sends 100 Continue, then reads the body
+  bool reserve_body(std::size_t bytes);  // counts the request's body if it is large; false: too many at once
+  bool reserve_answer(const HttpResponse& response);  // the same for an answer to a read; counts all others, too
+  void continue_to_body();                            // sends 100 Continue, then reads the body
   void request_done();
   void watch_for_end();    // with a reply_timeout: closes when the client disconnects while it waits
   void watch_for_reset();  // as watch_for_end(), once the client has closed its sending half
@@ -113,19 +114,22 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
-  std::shared_ptr<std::atomic<bool>> is_gone_;  // for a route with a reply_timeout: the client has disconnected
-  std::string address_;                         // of the client
+  // The connection is closed, or its last request took too long: nobody waits for an answer.
+  const std::shared_ptr<std::atomic<bool>> is_gone_ = std::make_shared<std::atomic<bool>>(false);
+  std::string address_;  // of the client
   HttpRequest request_;
   Admission admission_;
-  std::string head_, body_;  // of the answer being written
+  std::string head_, body_;                        // of the answer being written
+  std::shared_ptr<const SharedBody> shared_body_;  // in place of body_
+  ByteBudget::Reservation answer_reservation_;
   Phase phase_ = Phase::header;
   After after_ = After::keep;
   SteadyTime deadline_{};
-  std::size_t scanned_ = 0;   // bytes of the header already looked at
-  std::size_t reserved_ = 0;  // of shared_->large_body_bytes, until the answer is written
+  std::size_t scanned_ = 0;  // bytes of the header already looked at
   bool is_closed_ = false;
   bool is_http10_ = false;
   bool is_head_ = false;  // method HEAD: the answer has no body
+  bool is_read_ = false;  // method GET: the answer may be refused, because the request has changed nothing
   bool keep_alive_ = true;
   bool header_begun_ = false;  // false in Phase::header: idle
 };

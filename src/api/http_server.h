@@ -30,9 +30,14 @@ struct HttpLimits {
   // Over this number a new connection replaces the longest idle one of its network thread. If none is idle, it gets
   // 503; and 128 connections over the number it is closed without an answer.
   std::size_t connections = 4096;
-  // The sum of all bodies larger than 256 KiB that are held at once; a chunked body counts with its limit. Over it:
+  // The sum of all bodies of requests over 16 KiB (kSmallBody) that are held at once, until the app has dropped the
+  // request, which may be long after a 503 at the end of the reply time. A chunked body counts with its limit. Over it:
   // 503.
   std::size_t large_body_bytes = std::size_t{256} << 20;
+  // The sum of all bodies of answers over 16 KiB that are being written; one that several connections share
+  // (SharedBody) counts once. Over it GET is answered 503. Other answers tell what was done and are never refused, but
+  // counted.
+  std::size_t large_answer_bytes = std::size_t{256} << 20;
   std::chrono::milliseconds header_time{5'000};  // from the first byte to the end of the header; then 408
   std::chrono::milliseconds body_time{10'000};   // from the end of the header to the end of the body; then 408
   std::chrono::milliseconds idle_time{60'000};   // to the first byte of a request; then the connection is closed

@@ -65,7 +65,9 @@ struct SharedAnswers::State {
     return true;
   }
 
-  void answered(const std::string& key, const HttpResponse& response) {
+  // Makes copies of the response share its body.
+  void answered(const std::string& key, HttpResponse& response) {
+    response.share_body();
     std::vector<Responder> waiting;
     {
       MutexLock lock(mutex);
@@ -73,7 +75,7 @@ struct SharedAnswers::State {
       // The entry was dropped (too many), and maybe another call has asked again since.
       if (found == entries.end() || found->second.answer) return;
       waiting = std::move(found->second.waiting);
-      if (response.status == 200 && response.body.size() <= kLargestKept)
+      if (response.status == 200 && response.text().size() <= kLargestKept)
         found->second.answer = response;
       else
         entries.erase(found);

@@ -68,10 +68,10 @@ class ApiTest : public testing::Test {
 
  private:
   static Answer answer_of(const HttpResponse& response) {
-    Answer answer{response.status, response.content_type, response.body, {}, {}, {}};
+    Answer answer{response.status, response.content_type, std::string(response.text()), {}, {}, {}};
     if (response.content_type.find("json") != std::string::npos)
-      answer.body = Json::parse(response.body, nullptr, false);
-    EXPECT_FALSE(answer.body.is_discarded()) << response.body;
+      answer.body = Json::parse(response.text(), nullptr, false);
+    EXPECT_FALSE(answer.body.is_discarded()) << response.text();
     if (response.status >= 400 && answer.body.contains("title")) {
       EXPECT_EQ(response.content_type, "application/problem+json");
       EXPECT_EQ(answer.body.value("status", 0), response.status);

@@ -19,20 +19,31 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-// Answers "METHOD target body". Requests for /later wait until the test answers them: next_waiting().
+// Answers "METHOD target body". Requests for /later wait until the test answers them: next_waiting(). Those for
+// /large/later are kept whole, as a queue does, until next_request() takes them.
 class EchoApp : public HttpApp {
  public:
   Admission admit(const HttpRequest& head) override {
     Admission admission;
     if (head.target == "/refused") admission.refusal = problem_response({401, "no"});
     admission.body_limit = 1000;
-    if (head.target == "/large") admission.body_limit = 64 << 20;
+    if (head.target.starts_with("/large")) admission.body_limit = 64 << 20;
     if (head.target == "/later?long") admission.reply_timeout = std::chrono::seconds(20);
     admission.run = [this](HttpRequest request, Responder respond) {
       std::string text = request.method + ' ' + request.target + ' ' + request.body;
       if (request.target == "/large") text = std::to_string(request.body.size());
       if (request.target == "/host") text = request.host;
       if (request.target == "/big") text = std::string(1 << 20, 'x');
+      if (request.target == "/shared") {
+        HttpResponse response{200, "text/plain", "", {}};
+        response.shared_body = shared_body;
+        return respond(std::move(response));
+      }
+      if (request.target == "/large/later") {
+        const std::lock_guard lock(mutex_);
+        queued_.emplace_back(std::move(request), std::move(respond));
+        return arrived_.notify_all();
+      }
       if (!request.target.starts_with("/later")) return respond({200, "text/plain", text, {}});
       const std::lock_guard lock(mutex_);
       waiting_.push_back(respond);
@@ -40,6 +51,16 @@ class EchoApp : public HttpApp {
     };
     return admission;
   }
+
+  std::pair<HttpRequest, Responder> next_request() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !queued_.empty(); });
+    auto first = std::move(queued_.front());
+    queued_.erase(queued_.begin());
+    return first;
+  }
+
+  std::shared_ptr<const SharedBody> shared_body;  // of the answers to /shared
 
   Responder next_waiting() {
     std::unique_lock lock(mutex_);
@@ -53,6 +74,7 @@ class EchoApp : public HttpApp {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Responder> waiting_;
+  std::vector<std::pair<HttpRequest, Responder>> queued_;
 };
 
 // A connection to the server; every call blocks.

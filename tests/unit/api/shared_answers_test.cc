@@ -44,6 +44,21 @@ TEST_F(SharedAnswersTest, FiftyReadersCostOneRead) {
   EXPECT_EQ(asked.size(), 2U);
 }
 
+TEST_F(SharedAnswersTest, AllReadersOfAnAnswerShareItsText) {
+  std::vector<const char*> texts;
+  const auto read = [&] {
+    auto call = std::make_shared<Call>(
+        Call{{}, {}, {}, Responder([&](const HttpResponse& r) { texts.push_back(r.text().data()); }), false});
+    call->request.max_age_s = 1;
+    handler(call);
+  };
+  for (int i = 0; i < 3; ++i) read();
+  answer(0, {200, "text/plain", std::string(100'000, 'x'), {}});
+  read();  // of the kept answer
+  ASSERT_EQ(texts.size(), 4U);
+  for (const char* text : texts) EXPECT_EQ(static_cast<const void*>(text), texts.front());
+}
+
 TEST_F(SharedAnswersTest, ASharedAnswerServesRequestsThatAcceptItsAge) {
   ask("/v1/stats", 15);
   answer(0);
