@@ -146,8 +146,8 @@ std::optional<std::int64_t> count_matching(const ApiContext& context, const Call
 }
 
 void run_on_bulk_thread(const ApiContext& context, const CallPtr& call, std::function<void(BulkAccess&)> work) {
-  if (!context.backend.post_bulk(
-          [call, work = std::move(work)](BulkAccess& access) { guarded(call, [&] { work(access); }); }))
+  if (!context.backend.post_bulk(unless_gone<BulkAccess>(
+          call, [call, work = std::move(work)](BulkAccess& access) { guarded(call, [&] { work(access); }); })))
     ApiContext::too_busy(call);
 }
 

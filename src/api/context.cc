@@ -16,11 +16,11 @@ void ApiContext::run(Post post, const CallPtr& call, DatabaseId database_id, std
 }
 
 void ApiContext::on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
-  run(&Backend::post, call, database_id, std::move(work));
+  run(&Backend::post, call, database_id, unless_gone(call, std::move(work)));
 }
 
 void ApiContext::read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const {
-  run(&Backend::post_read, call, database_id, std::move(work));
+  run(&Backend::post_read, call, database_id, unless_gone(call, std::move(work)));
 }
 
 void ApiContext::wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const {

@@ -26,12 +26,13 @@ class ApiContext {
   ApiContext(Backend& b, std::size_t max_attribute) : backend(b), max_attribute_bytes(max_attribute) {}
 
   // Runs `work` on a thread of this database, for writes and short reads (Backend::post()). Refusals: 429 if its queue
-  // is full, 503 if the database cannot be used.
+  // is full, 503 if the database cannot be used. If the caller has gone when its turn comes (Responder::is_gone()),
+  // `work` is dropped. REQUIRES: the call has changed nothing yet that `work` must complete or undo.
   void on_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // As on_database(), for reads that may be slow (Backend::post_read()).
   void read_database(const CallPtr& call, DatabaseId database_id, std::function<void(Stores&)> work) const;
   // As on_database(), in the control database, for work that waits for locks of other transactions
-  // (Backend::post_waiting()).
+  // (Backend::post_waiting()). It runs even if the caller has gone: it may be a later step of a write.
   void wait_on_control(const CallPtr& call, std::function<void(Stores&)> work) const;
   void on_control(const CallPtr& call, std::function<void(Stores&)> work) const {  // database 0
     on_database(call, 0, std::move(work));

@@ -87,24 +87,39 @@ std::function<void(Stores&)> replying(std::function<Result<T>(Stores&)> work, st
   };
 }
 
-// gather() for an `ask` that runs on a thread of each database, taken from its `queue`.
+// As above, for the first step of a call: if the caller has gone when its turn comes (Responder::is_gone()), `reply`
+// gets Error unavailable instead.
+template <class T>
+std::function<void(Stores&)> beginning(const CallPtr& call, std::function<Result<T>(Stores&)> work,
+                                       std::function<void(Result<T>)> reply) {
+  return replying<T>(
+      [call, work = std::move(work)](Stores& stores) -> Result<T> {
+        if (call->respond.is_gone()) return Error{ErrorCode::unavailable, "its caller has gone", ""};
+        return work(stores);
+      },
+      std::move(reply));
+}
+
+// gather() for an `ask` that runs on a thread of each database, taken from its `queue`. If the caller has gone when its
+// turn comes, the database is not asked and has Error unavailable; but work of RequestQueue::lock_waits always runs,
+// because it may be a later step of a write.
 template <class T>
 void fan_out(const ApiContext& context, const CallPtr& call, const std::vector<DatabaseId>& database_ids,
              std::function<Result<T>(DatabaseId, Stores&)> ask,
              std::function<void(std::vector<DatabaseAnswer<T>>)> done, std::size_t total_databases = 0,
              RequestQueue queue = RequestQueue::writes) {
-  const Ask<T> post = [&context, ask = std::move(ask), queue](DatabaseId database_id,
-                                                              std::function<void(Result<T>)> reply) {
-    auto work = replying<T>([ask, database_id](Stores& stores) { return ask(database_id, stores); }, std::move(reply));
+  const Ask<T> post = [&context, call, ask = std::move(ask), queue](DatabaseId database_id,
+                                                                    std::function<void(Result<T>)> reply) {
+    const auto work = [ask, database_id](Stores& stores) { return ask(database_id, stores); };
     switch (queue) {
       case RequestQueue::slow_reads:
-        return context.backend.post_read(database_id, std::move(work));
+        return context.backend.post_read(database_id, beginning<T>(call, work, std::move(reply)));
       case RequestQueue::lock_waits:
-        return context.backend.post_waiting(database_id, std::move(work));
+        return context.backend.post_waiting(database_id, replying<T>(work, std::move(reply)));
       case RequestQueue::writes:
         break;
     }
-    return context.backend.post(database_id, std::move(work));
+    return context.backend.post(database_id, beginning<T>(call, work, std::move(reply)));
   };
   gather<T>(context, call, database_ids, post, std::move(done), total_databases);
 }

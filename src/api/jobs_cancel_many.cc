@@ -223,10 +223,11 @@ void cancel_ids(ApiContext& context, const CallPtr& call, const std::vector<std:
     }
   }
   if (known.empty()) return answer_cancelled(context, call, {}, {}, {.impossible = impossible});
-  const Ask<CancelReplies> ask = [&context, known](DatabaseId database_id,
-                                                   std::function<void(Result<CancelReplies>)> reply) {
+  const Ask<CancelReplies> ask = [&context, call, known](DatabaseId database_id,
+                                                         std::function<void(Result<CancelReplies>)> reply) {
     return context.backend.post(
-        database_id, replying<CancelReplies>(
+        database_id, beginning<CancelReplies>(
+                         call,
                          [known](Stores& stores) {
                            return cancel_asked(stores.client_store, known.at(stores.database_id), LockWait::none);
                          },
@@ -264,7 +265,7 @@ void answer_large_key(const ApiContext& context, const CallPtr& call, const KeyC
 // For a key that has more live jobs than may share a statement with other keys.
 void cancel_large_key(ApiContext& context, const CallPtr& call, const KeyCancel& key, const Backend::Unasked& unasked) {
   using TakeReply = std::function<void(Result<CancelAllReply>)>;
-  const Ask<CancelAllReply> ask = [&context, key](DatabaseId database_id, TakeReply take) {
+  const Ask<CancelAllReply> ask = [&context, call, key](DatabaseId database_id, TakeReply take) {
     const auto cancel_rest = [&context, database_id, take](Result<CancelAllReply> first) {
       if (!first) return take(first.error());
       CancelReplies jobs = std::exchange(first->jobs, {});
@@ -277,8 +278,8 @@ void cancel_large_key(ApiContext& context, const CallPtr& call, const KeyCancel&
     };
     return context.backend.post(
         database_id,
-        replying<CancelAllReply>([key](Stores& stores) { return stores.client_store.cancel_all(key.biz_id, key.type); },
-                                 cancel_rest));
+        beginning<CancelAllReply>(
+            call, [key](Stores& stores) { return stores.client_store.cancel_all(key.biz_id, key.type); }, cancel_rest));
   };
   gather<CancelAllReply>(context, call, {context.database_of(key.biz_id)}, ask,
                          [&context, call, key, unasked](const std::vector<DatabaseAnswer<CancelAllReply>>& answers) {

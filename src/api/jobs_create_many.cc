@@ -257,23 +257,25 @@ std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::share
 // Returns the work that creates a part of a batch, the jobs of one database. It does not wait for keys that other
 // transactions hold: if a key is held, threads that may wait create the part. If too many parts wait there already, a
 // part that is all or nothing is refused, and of any other part only the items whose keys are held.
-std::function<void(Stores&)> creating_soon(ApiContext& context, const std::shared_ptr<const Parts>& parts,
-                                           bool is_partial, DatabaseId database_id, TakeReplies reply) {
+std::function<void(Stores&)> creating_soon(ApiContext& context, const CallPtr& call,
+                                           const std::shared_ptr<const Parts>& parts, bool is_partial,
+                                           DatabaseId database_id, TakeReplies reply) {
   const auto first = is_partial ? CreateMode::each_if_free : CreateMode::all_if_free;
   const auto later = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
   const bool has_keys = std::ranges::any_of(parts->at(database_id).jobs,
                                             [](const NewJob& job) { return job.idempotency_key.has_value(); });
-  if (!has_keys) return replying<Replies>(creating(context, parts, later), std::move(reply));
-  return [&context, parts, is_partial, database_id, first, later, reply = std::move(reply)](Stores& stores) {
+  if (!has_keys) return beginning<Replies>(call, creating(context, parts, later), std::move(reply));
+  return [&context, call, parts, is_partial, database_id, first, later, reply = std::move(reply)](Stores& stores) {
     const auto take_first = [&](Result<Replies> replies) {
       const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
       const bool is_invalid = !replies && replies.error().code == ErrorCode::invalid;  // one of its jobs
       if (!is_held && !(is_partial && is_invalid)) return reply(std::move(replies));
-      if (context.backend.post_waiting(database_id, replying<Replies>(creating(context, parts, later), reply))) return;
+      if (context.backend.post_waiting(database_id, beginning<Replies>(call, creating(context, parts, later), reply)))
+        return;
       if (!is_partial) return reply(std::move(replies));
       replying<Replies>(creating(context, parts, CreateMode::each_but_held), reply)(stores);
     };
-    replying<Replies>(creating(context, parts, first), take_first)(stores);
+    beginning<Replies>(call, creating(context, parts, first), take_first)(stores);
   };
 }
 
@@ -284,8 +286,9 @@ void create_parts(ApiContext& context, const CallPtr& call, const std::shared_pt
   const auto parts = std::make_shared<const Parts>(parts_of(context, std::move(batch->jobs)));
   // If all jobs go to the database of this thread, they are created at once.
   const bool is_here = here != nullptr && parts->size() == 1 && parts->begin()->first == here->database_id;
-  const Ask<Replies> ask = [&context, parts, is_partial, is_here, here](DatabaseId database_id, TakeReplies reply) {
-    auto work = creating_soon(context, parts, is_partial, database_id, std::move(reply));
+  const Ask<Replies> ask = [&context, call, parts, is_partial, is_here, here](DatabaseId database_id,
+                                                                              TakeReplies reply) {
+    auto work = creating_soon(context, call, parts, is_partial, database_id, std::move(reply));
     if (!is_here) return context.backend.post(database_id, std::move(work));
     work(*here);
     return true;

@@ -48,7 +48,7 @@ std::optional<Problem> check_body(const Route& route, const HttpRequest& request
 // the same: a batch may be created in one database and refused in another.
 Responder audited(const CallPtr& call, const Route& route, const Router::OnAudit& on_audit, Responder respond) {
   const std::weak_ptr<Call> answered = call;
-  return Responder([answered, &route, on_audit, respond](HttpResponse response) {
+  return respond.with([answered, &route, on_audit, respond](HttpResponse response) {
     const auto made = answered.lock();
     if (made && !made->audit.is_left_out && (response.status < 300 || made->audit.changed.value_or(0) > 0)) {
       AuditEntry entry = std::move(made->audit);

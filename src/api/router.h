@@ -2,6 +2,7 @@
 // each request; owned by Api (api.h). Call: an admitted request until it is answered.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -102,6 +103,15 @@ class Router : public HttpApp {
   Gate gate_;
   OnAudit on_audit_;
 };
+
+// `work` for a queue. It does nothing if the caller has gone when its turn comes: after a database was silent, its
+// queue is full of requests that were answered 503.
+template <class Access>
+std::function<void(Access&)> unless_gone(const CallPtr& call, std::function<void(Access&)> work) {
+  return [call, work = std::move(work)](Access& access) {
+    if (!call->respond.is_gone()) work(access);
+  };
+}
 
 // Runs `work`; an exception is answered 500. The router runs handlers inside guarded(). A handler that posts work to
 // another thread without ApiContext or fan_out.h must call guarded() there, because an exception would end the process.
