@@ -36,19 +36,24 @@ TEST_F(JobLists, AListOfOneTypeContinuesBehindManyJobsOfAnother) {
 class PagedJobs : public ApiTest {
  public:
   explicit PagedJobs(int databases = 1) : ApiTest(databases) {}
-  void make_large(int jobs) {
-    for (int i = 0; i < jobs; ++i)
-      ids.insert(make_job("o-" + std::to_string(i), R"(,"attribute":{"text":")" + std::string(60'000, 'x') + "\"}"));
+  // A second after the one before it.
+  void make(const std::string& biz_id, bool is_large) {
+    backend.time += std::chrono::seconds(1);
+    const std::string large = R"(,"attribute":{"text":")" + std::string(60'000, 'x') + "\"}";
+    ids.insert(make_job(biz_id, is_large ? large : ""));
   }
   void expect_short_pages(const std::string& list) {
     std::set<std::string> seen;
-    std::string cursor;
+    std::string cursor, created = "9999";
     for (int pages = 0; pages < 20; ++pages) {
       const Answer page = get(list + cursor);
       ASSERT_EQ(page.status, 200) << page.text;
       EXPECT_LT(page.text.size(), 2'500'000U);
-      for (const Json& item : page.body.at("items"))
+      for (const Json& item : page.body.at("items")) {
         EXPECT_TRUE(seen.insert(item.at("job_id").get<std::string>()).second) << "listed twice";
+        EXPECT_LT(item.at("gmt_create").get<std::string>(), created) << "newest first, over all pages";
+        created = item.at("gmt_create").get<std::string>();
+      }
       if (page.body.at("next_cursor").is_null()) break;
       cursor = "&cursor=" + page.body.at("next_cursor").get<std::string>();
     }
@@ -58,7 +63,7 @@ class PagedJobs : public ApiTest {
 };
 
 TEST_F(PagedJobs, APageOfLargeAttributesEndsEarlyAndLeadsOn) {
-  make_large(50);
+  for (int i = 0; i < 50; ++i) make("o-" + std::to_string(i), true);
   expect_short_pages("/v1/jobs?status=pending&limit=1000");
   expect_short_pages("/v1/jobs?limit=1000");
 }
@@ -67,10 +72,12 @@ struct PagedJobsOfTwoDatabases : PagedJobs {
   PagedJobsOfTwoDatabases() : PagedJobs(2) {}
 };
 
-// Jobs of the other database that are older than where the list of one was cut belong to a later page.
+// Jobs of the other database that are older than where the list of this one was cut belong to a later page.
 TEST_F(PagedJobsOfTwoDatabases, APageEndsWhereTheListOfOneDatabaseIsCut) {
-  make_large(60);
-  for (int i = 0; i < 20; ++i) ids.insert(make_job("small-" + std::to_string(i)));
+  for (int i = 0; i < 120; ++i) {
+    const std::string biz_id = "o-" + std::to_string(i);
+    make(biz_id, backend.database_of(shard_of(biz_id, backend.shards())) == 1);
+  }
   expect_short_pages("/v1/jobs?limit=1000");
 }
 
