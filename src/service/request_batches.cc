@@ -87,8 +87,9 @@ std::size_t move_held_last(std::vector<CreateItem>& items) {
   for (const CreateItem& item : items)
     if (item.was_held) held.insert(key(item));
   if (held.empty()) return items.size();
-  const auto last = std::ranges::stable_partition(items, [&](const auto& item) { return !held.contains(key(item)); });
-  return items.size() - last.size();
+  const auto last =
+      std::stable_partition(items.begin(), items.end(), [&](const auto& item) { return !held.contains(key(item)); });
+  return static_cast<std::size_t>(last - items.begin());
 }
 
 template <class Item>
