@@ -19,7 +19,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::uint32_t kMaxHeaderBytes = 16 * 1024;
-constexpr std::size_t kMaxBodyBytes = 64 * 1024;
+constexpr std::size_t kMaxBodyBytes = std::size_t{64} << 10;
 constexpr std::size_t kReadBytes = 4096;
 
 // Completion token: the error goes to `ec` instead of an exception.
@@ -105,7 +105,7 @@ asio::awaitable<bool> post_on(Stream& stream, OutboundExchange& exchange, const 
 }  // namespace
 
 OutboundConnection::OutboundConnection(asio::io_context& io, ssl::context& tls_context, bool is_https)
-    : socket(io), buffer(2 * kMaxHeaderBytes) {
+    : socket(io), buffer(std::size_t{2} * kMaxHeaderBytes) {
   buffer.reserve(kReadBytes);  // the usual answer in one read
   if (is_https) tls.emplace(socket, tls_context);
 }
