@@ -37,7 +37,7 @@ struct HttpRequest {
   int max_age_s = 0;    // max-age of Cache-Control: the caller accepts an answer up to this old
   std::string address;  // IP address of the caller's end of the connection, without the port
   std::string body;     // empty at admission
-  // Of a large body, and of what the app makes of it: whoever works on the request keeps this until the end.
+  // Counts a large body against HttpLimits::large_body_bytes until the last copy of the request is destroyed.
   ByteBudget::Reservation reservation = {};
 };
 
@@ -77,8 +77,8 @@ class Responder {
   explicit Responder(Send send, std::shared_ptr<const std::atomic<bool>> is_gone = {});
   Responder with(Send send) const;  // another responder to the same caller: is_gone() is the same
   void operator()(HttpResponse response) const;
-  // True: the connection is closed, or the reply time is over, so nobody waits for the answer. On a route without a
-  // reply_timeout the server does not look whether the caller has disconnected before the reply time is over.
+  // True: the connection is closed, or the reply time is over. On a route without a reply_timeout the server notices a
+  // disconnected caller only when the reply time is over.
   bool is_gone() const;
 
  private:

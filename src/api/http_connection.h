@@ -114,7 +114,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
-  // The connection is closed, or its last request took too long: nobody waits for an answer.
+  // True: the connection is closed, or the reply time of its last request is over.
   const std::shared_ptr<std::atomic<bool>> is_gone_ = std::make_shared<std::atomic<bool>>(false);
   std::string address_;  // of the client
   HttpRequest request_;

@@ -21,7 +21,7 @@ constexpr int kReadTimeoutMs = 5'000;
 constexpr int kLockWaiters = 4;
 constexpr std::size_t kLockQueue = 64;
 constexpr Duration kLockPatience = std::chrono::seconds(3);  // as lock_timeout
-constexpr int kLastHeldTries = 16;                           // few: most keys that were held for so long are held still
+constexpr int kLastHeldTries = 16;                           // few: most of these keys are still held after 3 s
 
 SessionConfig named(SessionConfig session, const std::string& role) {
   session.application = "tocsin " + role;

@@ -145,8 +145,8 @@ struct EngineShared {
   }
   // True: outcomes have waited for an answer longer than outcome_patience(). Claimers claim nothing then.
   bool has_stuck_outcomes(MonoTime now) const { return answers.has_waited(outcome_patience(), now); }
-  // True: outcomes have waited for so long that the leases of their jobs may have ended. The lease reaper makes no job
-  // dead then: the outcome counts. An attempt that ends in time has lease_margin to write its outcome.
+  // True: outcomes have waited for an answer longer than lease_margin, so the leases of their jobs may have ended. The
+  // lease reaper makes no job dead then, because a kept outcome may be that of the job's last attempt.
   bool has_late_outcomes(MonoTime now) const { return answers.has_waited(config.lease_margin, now); }
   // No job is in memory and none runs; consumers may wait.
   bool is_idle() const {

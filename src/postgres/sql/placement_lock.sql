@@ -1,3 +1,3 @@
--- Locks what bulk operations and moves of shards exclude each other by: whoever has it may begin the one if the other
--- has not begun. Index: none; one row.
+-- Locks the row of the shard map. A bulk operation that starts and a move that freezes its shard both take this lock
+-- before they look for each other. Index: none; one row.
 SELECT FROM tocsin.shard_map FOR UPDATE
