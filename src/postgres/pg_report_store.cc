@@ -79,10 +79,8 @@ Result<JobList> PgReportStore::list(const JobFilter& filter) {
     return session_.read<JobList>([&](pqxx::nontransaction& tx) {
       JobList list;
       const auto rows = tx.exec(settings + list_statement(filter, tx, shards_, window));
-      for (const auto& row : rows) {
-        list.jobs.push_back(job_from_row(row));
-        list.is_cut = row["is_cut"].as<bool>();
-      }
+      for (const auto& row : rows) list.jobs.push_back(job_from_row(row));
+      list.is_cut = !rows.empty() && rows.back()["bytes"].as<std::int64_t>() >= ReportStore::kMostBytesOfList;
       return list;
     });
   };
