@@ -1,5 +1,9 @@
 // Every route of the API under requests that are almost right: each has an answer that is no accident, and afterwards
 // the API serves on.
+#include <algorithm>
+#include <set>
+#include <sstream>
+
 #include "fuzz/mutator.h"
 #include "support/api_fixture.h"
 
@@ -10,6 +14,9 @@ struct Asked {
   std::string method, target, body;
 };
 
+const std::string kReportQuery =
+    "?type=order.unpaid&from=2026-02-01T00:00:00Z&to=2026-03-02T00:00:00Z&tz=Europe/Berlin&limit=5";
+// One for each route at least.
 const std::vector<Asked> kRequests = {
     {"POST", "/v1/jobs", R"({"biz_type":"order.unpaid","biz_id":"o-1","delay_ms":60000,"attribute":{"n":1}})"},
     {"POST", "/v1/jobs",
@@ -52,6 +59,27 @@ const std::vector<Asked> kRequests = {
     {"GET", "/v1/shards", ""},
     {"GET", "/openapi.json", ""},
     {"GET", "/readyz", ""},
+    {"GET", "/v1/me", ""},
+    {"GET", "/v1/overview", ""},
+    {"GET", "/v1/endpoints?limit=5", ""},
+    {"POST", "/v1/bulk",
+     R"({"action":"reschedule","filter":{"biz_type":"order.unpaid","biz_id":"o-1","from":"2026-03-01T12:00:00Z"},)"
+     R"("action_time":"2026-03-02T12:00:00Z","spread_ms":1000,"rate_per_s":50})"},
+    {"POST", "/v1/bulk", R"({"action":"cancel","filter":{"biz_type":"order.unpaid"},"dry_run":true})"},
+    {"GET", "/v1/bulk", ""},
+    {"GET", "/v1/bulk/1", ""},
+    {"POST", "/v1/bulk/1/stop", ""},
+    {"GET", "/v1/reports/hour" + kReportQuery, ""},
+    {"GET", "/v1/reports/day" + kReportQuery, ""},
+    {"GET", "/v1/reports/lateness" + kReportQuery, ""},
+    {"GET", "/v1/reports/duration" + kReportQuery, ""},
+    {"GET", "/v1/reports/slo" + kReportQuery, ""},
+    {"GET", "/v1/reports/dead" + kReportQuery, ""},
+    {"GET", "/v1/reports/outcome" + kReportQuery, ""},
+    {"GET", "/v1/reports/delay" + kReportQuery, ""},
+    {"GET", "/v1/reports/horizon" + kReportQuery, ""},
+    {"GET", "/v1/reports/backlog" + kReportQuery, ""},
+    {"GET", "/v1/reports/audit" + kReportQuery, ""},
 };
 const std::vector<std::string> kSpice = {
     "null",
@@ -126,6 +154,31 @@ TEST_F(ApiFuzz, SeedRequestsAreValid) {
     const Answer answer = call(asked.method, asked.target, asked.body);
     EXPECT_NE(answer.status, 400) << asked.target << ' ' << answer.text;
   }
+}
+
+std::vector<std::string> segments(const std::string& path) {
+  std::vector<std::string> parts;
+  std::istringstream in(path.substr(0, path.find('?')));
+  for (std::string part; std::getline(in, part, '/');) parts.push_back(part);
+  return parts;
+}
+
+bool matches(const Route& route, const Asked& asked) {
+  const auto is_same = [](const std::string& wanted, const std::string& given) {
+    return wanted.starts_with('{') || wanted == given;
+  };
+  return route.method == asked.method && std::ranges::equal(segments(route.path), segments(asked.target), is_same);
+}
+
+TEST_F(ApiFuzz, SeedRequestsAskEveryRoute) {
+  std::set<const Route*> asked_routes;
+  const auto& routes = api.router().routes();
+  for (const Asked& asked : kRequests) {
+    const auto route = std::ranges::find_if(routes, [&](const Route& each) { return matches(each, asked); });
+    ASSERT_NE(route, routes.end()) << asked.target;
+    asked_routes.insert(&*route);
+  }
+  for (const Route& route : routes) EXPECT_TRUE(asked_routes.contains(&route)) << route.method << ' ' << route.path;
 }
 
 TEST_F(ApiFuzz, AnswersEveryMutatedRequest) {

@@ -32,8 +32,12 @@ class Connections : public LiveNode {
   void start_logged() {
     std::filesystem::remove(path_);
     const Variable preload("LD_PRELOAD", TOCSIN_CONNECTION_LOGGER), log("TOCSIN_CONNECTION_LOG", path_),
-        sanitizer("ASAN_OPTIONS", "verify_asan_link_order=0");
+        sanitizer("ASAN_OPTIONS", given_options() + "verify_asan_link_order=0");
     start();
+  }
+  static std::string given_options() {
+    const char* const given = std::getenv("ASAN_OPTIONS");
+    return given ? std::string(given) + ':' : "";
   }
   std::set<std::string> destinations() const {
     std::ifstream log(path_);
