@@ -8,6 +8,7 @@
 #include "postgres/pg_outbox.h"
 #include "support/fake_outbox.h"
 #include "support/manual_clock.h"
+#include "support/no_faults.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -107,14 +108,6 @@ class PostgresOutbox final : public OutboxFixture {
   Session at_a_{SessionConfig{.url = a_.url()}}, at_b_{SessionConfig{.url = b_.url()}};
   PgOutbox outbox_{at_a_};
   PgIntake intake_{at_b_};
-};
-
-class NoFaults final : public FaultPoint {
- public:
-  Effect before(const FakeCall&) override { return Effect::happens; }
-  void working(const FakeCall&) override {}
-  bool after(const FakeCall&) override { return true; }
-  void keep(std::function<void()>) override {}
 };
 
 class FakeOutboxFixture final : public OutboxFixture {

@@ -33,6 +33,7 @@ class FakeMoves {
   FakeDatabase& data() { return database_; }
   bool lives_here(Shard shard) const { return here_.contains(shard); }
   void settle_in(Shard shard) { here_.insert(shard); }
+  void lose(Shard shard) { moves_.erase(shard); }  // as a failover that loses the record of a move
   // One step of the subscription's worker: copies the table, or applies one change. False: nothing to do.
   bool replicate(Shard shard);
   // What moves have left in this database, such as "note of 3, slot of 3"; empty: nothing.

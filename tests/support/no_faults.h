@@ -1,0 +1,16 @@
+// NoFaults: every call of a database in memory happens at once. Thread: the sessions'.
+#pragma once
+
+#include "support/fake_sessions.h"
+
+namespace tocsin {
+
+class NoFaults final : public FaultPoint {
+ public:
+  Effect before(const FakeCall&) override { return Effect::happens; }
+  void working(const FakeCall&) override {}
+  bool after(const FakeCall&) override { return true; }
+  void keep(std::function<void()>) override {}
+};
+
+}  // namespace tocsin
