@@ -10,6 +10,7 @@
 #include "simulation/scheduler.h"
 #include "simulation/trace.h"
 #include "support/fake_moves.h"
+#include "support/fake_transaction.h"
 
 namespace tocsin {
 
@@ -58,6 +59,7 @@ class MoveLife {
 
   MoveLifeReport run() {
     for (int i = 0; i < 2; ++i) scheduler_.spawn([this] { act_as_business(); });
+    scheduler_.spawn([this] { act_as_sql_caller(); });
     scheduler_.spawn([this] { act_as_node(); });
     scheduler_.spawn([this] { read_map(); });
     for (FakeMoves& database : moves_) scheduler_.spawn([this, &database] { replicate(database); });
@@ -150,6 +152,25 @@ class MoveLife {
         if (reply->front().kind == CancelReply::Kind::finished && was_pending)
           breaks("a cancel found job " + std::to_string(id) + " finished, which was pending");
       }
+    }
+  }
+
+  // Transactions of a business that stay open after their create: a shard is frozen, thawed or opened before or after
+  // them, never meanwhile.
+  void act_as_sql_caller() {
+    for (int n = 0; !is_over(); ++n) {
+      scheduler_.sleep(up_to(2s));
+      NewJob job;
+      job.biz_id = "sql order " + std::to_string(n);
+      job.type_id = 1;
+      job.when.in = up_to(20s);
+      const Shard shard = shard_of(job.biz_id, kMoveShards);
+      FakeMoves& database = at(map_.database_of(shard));
+      if (!database.lives_here(shard)) continue;  // create_job refuses
+      FakeDatabase::Transaction transaction(database.data());
+      transaction.create(job, wall());
+      scheduler_.sleep(chance(0.1) ? up_to(5s) : up_to(300ms));
+      if (chance(0.7)) transaction.commit();
     }
   }
 
