@@ -31,7 +31,7 @@ bool is_of_the_server(const pqxx::sql_error& error) {
 
 bool is_time_out(const pqxx::sql_error& error) { return error.sqlstate() == "57014"; }
 
-// The first line without "ERROR:"; the lines after it are the context in PL/pgSQL.
+// The first line without "ERROR:".
 std::string message_of(const std::exception& error) {
   std::string text = error.what();
   text.erase(std::min(text.find('\n'), text.size()));

@@ -178,6 +178,8 @@ Connected open_connection(const SessionConfig& config, Duration at_most) {
     if (std::string_view(error.what()).find("unsupported startup parameter") == std::string_view::npos) throw;
     opened.connection = connect(false);
   }
+  // The detail of a refused row holds its values: keys and attributes of jobs, which no log may have.
+  opened.connection->set_verbosity(pqxx::connection_base::terse);
   WatchedCall call(opened.connection->sock(), in_ms(patience(config), at_most));
   forbid_reconnect(*opened.connection);
   pqxx::nontransaction tx(*opened.connection);

@@ -88,8 +88,8 @@ struct Connected {
 };
 
 // Connects. Finds out whether a pooler answers and, if `expected` is set, which database answers. The connection never
-// reconnects by itself. `at_most`: the longest wait for answers after the connection is made. Throws what libpqxx
-// throws, also if another database than `expected` answers.
+// reconnects by itself, and its errors have neither detail nor context. `at_most`: the longest wait for answers after
+// the connection is made. Throws what libpqxx throws, also if another database than `expected` answers.
 Connected open_connection(const SessionConfig& config, Duration at_most = Duration::max());
 
 // The message of an exception of libpqxx on one line, for Error::message.

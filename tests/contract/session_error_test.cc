@@ -10,11 +10,12 @@ namespace {
 
 class SessionError : public ::testing::Test {
  protected:
-  ErrorCode code_of(const std::string& statement) {
+  Error error_of(const std::string& statement) {
     const Status status = session.write([&](pqxx::nontransaction& tx) { tx.exec(statement); });
     EXPECT_FALSE(status) << statement;
-    return status ? ErrorCode{} : status.error().code;
+    return status ? Error{} : status.error();
   }
+  ErrorCode code_of(const std::string& statement) { return error_of(statement).code; }
   // A function's refusal with the SQLSTATE of a check violation. `more`: further options of RAISE.
   ErrorCode code_of_check(const std::string& message, const std::string& more) {
     return code_of("DO $$ BEGIN RAISE check_violation USING MESSAGE = '" + message + "'" + more + "; END $$");
@@ -45,6 +46,19 @@ TEST_F(SessionError, ABrokenConstraintIsInvalidWhateverItsMessage) {
   EXPECT_EQ(code_of("INSERT INTO public.checked VALUES (7)"), ErrorCode::invalid);
   EXPECT_EQ(code_of_check("no partition of relation", ", TABLE = 'checked', CONSTRAINT = 'small'"), ErrorCode::invalid);
   EXPECT_EQ(code_of_check("biz_id: must have 1 to 128 bytes", ""), ErrorCode::invalid);
+}
+
+// Messages of errors are logged, and a row has keys and attributes of jobs.
+TEST_F(SessionError, TheMessageOfARefusedRowHasNoneOfItsValues) {
+  database.query(
+      "CREATE TABLE public.checked (key text UNIQUE, number int NOT NULL CONSTRAINT small CHECK (number < 5));"
+      "INSERT INTO public.checked VALUES ('hidden', 1)");
+  for (const auto& [row, reason] :
+       {std::pair("'hidden 2', 7", "small"), {"'hidden 3', NULL", "null"}, {"'hidden', 2", "checked_key_key"}}) {
+    const Error error = error_of("INSERT INTO public.checked SELECT " + std::string(row));
+    EXPECT_NE(error.message.find(reason), std::string::npos) << error.message;
+    EXPECT_EQ(error.message.find("hidden"), std::string::npos) << error.message;
+  }
 }
 
 // libpqxx has an exception for them that carries no SQLSTATE.

@@ -127,6 +127,12 @@ TEST(Log, HoldsNoSecretsKeysOrAttributes) {
                             "current_database() AND application_name LIKE 'tocsin%'"),
             0);
   EXPECT_TRUE(eventually([&] { return node.is_ready(); }));
+  // A row that the database refuses: its error has the whole row.
+  database.query("ALTER TABLE tocsin.job_history_done ADD CONSTRAINT refuses_rows CHECK (biz_id NOT LIKE 'hidden%')");
+  EXPECT_EQ(node.rest().put("/v1/types/plain", {{"handler", {{"kind", "noop"}}}}).status, 201);
+  EXPECT_EQ(node.rest().post("/v1/jobs", job("plain")).status, 201);
+  EXPECT_TRUE(eventually([&] { return node.log().find("refuses_rows") != std::string::npos; })) << node.log();
+  database.query("ALTER TABLE tocsin.job_history_done DROP CONSTRAINT refuses_rows");
   EXPECT_EQ(node.stop(), 0);
   const std::string log = node.log();
   EXPECT_NE(log.find("draining"), std::string::npos) << log;
