@@ -1,7 +1,7 @@
-// Superusers: tells whether this node may call sql handlers. It may not while the node's role is a superuser in one of
-// the databases, unless --allow-superuser-handlers is given: a function runs in a role with few rights, but a function
-// that breaks out of that role gets the rights of the node's role (docs/security.md). Owned by the node
-// (node/node_impl.h).
+// Superusers: tells whether this node may call sql handlers. It may not while the node's role is a superuser, or a
+// member of one, in one of the databases, unless --allow-superuser-handlers is given: a function runs in a role with
+// few rights, but a function that breaks out of that role gets the rights of the node's role (docs/security.md). Owned
+// by the node (node/node_impl.h).
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Superusers {
     is_known_[static_cast<std::size_t>(database_id)] = true;
     auto warnings = report.warnings;
     if (!report.superuser.empty()) {
-      warnings.push_back("the node's role " + report.superuser + " is a superuser: " +
+      warnings.push_back("the node's role is a superuser, or a member of one: " + report.superuser + "; " +
                          (are_allowed_ ? "sql handlers run nevertheless (--allow-superuser-handlers), and their "
                                          "authors can become superusers"
                                        : "sql handlers do not run here; scripts/roles.sql makes a role with the "
@@ -41,8 +41,8 @@ class Superusers {
   // Why sql handlers must not run on this node, as a full clause; "" if they may run, and before the first report.
   std::string refusal() const {
     if (are_allowed_ || std::ranges::none_of(is_superuser_, [](const auto& each) { return each.load(); })) return "";
-    return "sql handlers need a node whose role is no superuser (scripts/roles.sql makes one), or "
-           "--allow-superuser-handlers";
+    return "sql handlers need a node whose role is no superuser and no member of one (scripts/roles.sql makes one), "
+           "or --allow-superuser-handlers";
   }
 
   // Whether functions may be called in this database as far as its own report goes: one was noted, so refusal() counts

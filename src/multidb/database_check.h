@@ -15,8 +15,8 @@ class DatabaseCheck {
  public:
   using OnReport = std::function<void(const ServerReport&)>;
   // `on_report`: called inside run() when the identity fits, with settings of the server that an operator should
-  // change, and with the node's role if it is a superuser. Not called if these cannot be read: the last report stands
-  // then. REQUIRES: `open` outlives the object.
+  // change, and with the superuser that the node's role is or may become. Not called if these cannot be read: the last
+  // report stands then. REQUIRES: `open` outlives the object.
   DatabaseCheck(const OpenDatabases& open, const OpenDatabase& database, OnReport on_report);
 
   // Opens a new connection and compares the database's identity with the expected one. It also checks schema and

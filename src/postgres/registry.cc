@@ -352,8 +352,7 @@ Result<ServerReport> server_report(Session& session) {
   return session.read<ServerReport>([&](pqxx::nontransaction& tx) {
     ServerReport report;
     std::vector<std::string>& warnings = report.warnings;
-    for (const auto& row : tx.exec("SELECT rolname FROM pg_roles WHERE rolname = session_user AND rolsuper"))
-      report.superuser = row[0].c_str();
+    for (const auto& row : tx.exec(sql::statement("session_superuser"))) report.superuser = row[0].c_str();
     if (tx.exec1("SHOW fsync")[0].as<std::string>() == "off")
       warnings.push_back("fsync is off: a crash of its machine may lose jobs that were acknowledged, or all of it");
     if (tx.exec1("SHOW synchronous_commit")[0].as<std::string>() == "off") {

@@ -56,7 +56,7 @@ Status check_registered(Session& session, const Registry& registry, const Regist
 
 struct ServerReport {
   std::vector<std::string> warnings;  // settings that an operator should change, human-readable
-  std::string superuser;              // the session's role if it is a superuser, else empty
+  std::string superuser;              // a superuser that the session's role is, or may become as a member; else empty
 };
 // Reads a server's settings. REQUIRES: the session keeps the server's synchronous_commit.
 Result<ServerReport> server_report(Session& session);

@@ -52,6 +52,19 @@ TEST_F(ServerReportTest, NoDatabaseIsUsedBeforeItsFirstReport) {
   EXPECT_EQ(reports[1].superuser, "report_reader");
 }
 
+// A member may become the role that it belongs to, also one that inherits nothing of it.
+TEST_F(ServerReportTest, AMemberOfASuperuserIsReportedAsOne) {
+  database.query(
+      "DROP ROLE IF EXISTS report_admin, report_group; CREATE ROLE report_admin SUPERUSER; CREATE ROLE report_group;"
+      "GRANT report_admin TO report_group; GRANT report_group TO report_reader; ALTER ROLE report_reader NOINHERIT");
+  ASSERT_TRUE(check->run());
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].superuser, "report_admin");
+  database.query("DROP ROLE report_admin, report_group");
+  ASSERT_TRUE(check->run());
+  EXPECT_EQ(reports.back().superuser, "");
+}
+
 TEST_F(ServerReportTest, TakesNoConnectionBesideThatOfTheCheck) {
   database.query("ALTER ROLE report_reader CONNECTION LIMIT 1");
   const Status done = check->run();
