@@ -64,9 +64,15 @@ Status Housekeeping::prepare() {
   }
   is_check_wanted_ = false;
   checked_at_ = clock_.now();
-  if (is_prepared_ && session_.connections() == prepared_connection_) return Unit{};
-  if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
-  if (auto done = PgMaintenance(session_).raise_ids(); !done) return done;
+  const bool is_new = !is_prepared_ || session_.connections() != prepared_connection_;
+  if (is_new) {
+    if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
+  }
+  // A promotion behind a pooler is no new connection.
+  if (is_new || session_.is_pooled()) {
+    if (auto done = PgMaintenance(session_).raise_ids(); !done) return done;
+  }
+  if (!is_new) return Unit{};
   is_prepared_ = true;
   prepared_connection_ = session_.connections();
   callbacks_.checked();

@@ -4,7 +4,8 @@
 //
 //   read the types                                                         3 s
 //   fold counts (add up what transactions have noted)                      1 s while there are any, else 3 s
-//   check that the right database answers (DatabaseCheck)                  30 s; 3 s through a pooler
+//   check that the right database answers (DatabaseCheck)                  30 s; 3 s through a pooler, where each check
+//                                                                          raises ids, too (ADR 0032)
 //   write report histograms, count jobs by type                            10 s
 //   count the horizon (jobs due per slot of time), one type in each turn   10 s after the last type
 //   store days of time zones for reports                                   5 min

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "maintenance/housekeeping.h"
+#include "support/manual_clock.h"
 #include "support/node_process.h"
 #include "support/pgbouncer.h"
 #include "support/test_database.h"
@@ -110,6 +112,30 @@ TEST(Pooler, AnInstallationCanBeMadeThroughIt) {
   const Ran ran = run_tocsin({"migrate", "--database", pooler.url(), "--shards", "4"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(database.number("SELECT tocsin.shard_count()"), 4);
+}
+
+// Clients stay connected when the server behind the pooler is replaced.
+TEST(Pooler, IdsAreRaisedAfterAPromotionBehindIt) {
+  TestDatabase database;
+  const Pgbouncer pooler(database.url());
+  ManualClock clock;
+  Housekeeping::Callbacks callbacks;
+  callbacks.check = [] { return Status(Unit{}); };
+  callbacks.checked = [] {};
+  callbacks.reload_types = [](TypeStore&) { return Status(Unit{}); };
+  callbacks.answered = [] {};
+  callbacks.failed = [](const Error& error) { ADD_FAILURE() << error.message; };
+  callbacks.take_histograms = [] { return std::vector<ReportHistogram>(); };
+  callbacks.counted = [](const std::vector<TypeState>&) {};
+  Housekeeping housekeeping({{pooler.url(), "housekeeping"}, {}, 1}, clock, callbacks);
+  const Status started = housekeeping.start();
+  ASSERT_TRUE(started) << started.error().message;
+  const auto before = database.number("SELECT last_value FROM tocsin.job_seq");
+  // As on a standby that was promoted: what it copied is of another timeline than it writes.
+  database.query("UPDATE tocsin.setting SET value = '000000FF' WHERE name = 'timeline'");
+  clock.advance(std::chrono::seconds(3));
+  housekeeping.reload_types();  // begins a turn
+  EXPECT_TRUE(eventually([&] { return database.number("SELECT last_value FROM tocsin.job_seq") > before + 999'999; }));
 }
 
 TEST(Pooler, AListenerThatIsEndedAgainAndAgainLosesNothing) {
