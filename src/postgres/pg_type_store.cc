@@ -248,8 +248,7 @@ Status PgTypeStore::renew(const std::string& name) {
 Status PgTypeStore::mirror(std::span<const BizType> types) {
   return session_.transact([&](pqxx::work& tx) {
     const auto& name = session_.prepared("mirror_type");
-    // The control database forgets a removed type when its last job is gone, and the name may come back with another
-    // id.
+    // A failover of the control database may lose a type, and its name may come back with another id.
     PgArray names, ids, versions;
     for (const BizType& type : types) {
       names.add_text(type.name);

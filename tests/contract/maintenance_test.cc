@@ -64,6 +64,21 @@ TEST_F(Retention, ARemovedTypeIsDeletedAfterItsHistory) {
   EXPECT_EQ(names(), "has a job, in use");
 }
 
+// Another one may have jobs or reports of the type, by its id.
+TEST_F(Retention, TheControlDatabaseOfSeveralKeepsRemovedTypes) {
+  database.query(
+      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up, removed_at) VALUES "
+      "('long ago', '{\"kind\":\"noop\"}', 1000, 1, '{}', '{}', '2019-06-01T00:00Z');"
+      "INSERT INTO tocsin.database (place, name, address, server, database_oid) VALUES (1, 'b', '', 1, 1)");
+  const auto types = [&] {
+    EXPECT_TRUE(maintenance.forget_removed_types());
+    return database.number("SELECT count(*) FROM tocsin.biz_type");
+  };
+  EXPECT_EQ(types(), 1);
+  database.query("DELETE FROM tocsin.database WHERE place = 1");
+  EXPECT_EQ(types(), 0) << "the only database, or one that has a copy";
+}
+
 TEST_F(Retention, CountsTheLaterDaysWithFinishesOfEachDay) {
   const auto finish_on = [&](const char* day) {
     database.query(
