@@ -73,7 +73,9 @@ CREATE TABLE tocsin.biz_type (
   slo          jsonb,                           -- {"lateness_ms", "share"}; NULL: no target
   paused       boolean NOT NULL DEFAULT false,
   paused_until timestamptz,
-  removal_at   timestamptz,  -- when a removal began that has not ended: creates lock the row, see takes_jobs()
+  -- When a removal began that has not ended: creates lock the row, see takes_jobs(). A copy with both times is removed
+  -- here, and the control database has not decided yet.
+  removal_at   timestamptz,
   removed_at   timestamptz,  -- the row stays: finished jobs refer to it
   gmt_create   timestamptz NOT NULL DEFAULT clock_timestamp(),
   gmt_modified timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -958,6 +960,11 @@ DECLARE
 BEGIN
   SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
   IF kind.type_id IS NULL OR NOT tocsin.takes_jobs(kind.type_id) THEN
+    PERFORM FROM tocsin.biz_type t WHERE t.type_id = kind.type_id AND (t.removed_at IS NULL OR t.removal_at IS NOT NULL);
+    IF FOUND THEN
+      RAISE EXCEPTION 'biz_type: type % is being removed, and may stay: repeat the transaction', quote_nullable(left(biz_type, 128))
+        USING ERRCODE = 'serialization_failure';
+    END IF;
     RAISE EXCEPTION 'biz_type: unknown type %', quote_nullable(left(biz_type, 128)) USING ERRCODE = 'foreign_key_violation';
   END IF;
   IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN

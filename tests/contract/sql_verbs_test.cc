@@ -8,6 +8,7 @@
 #include "pipeline/engine_shared.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/pg_outbox.h"
+#include "postgres/pg_type_store.h"
 #include "support/process.h"
 #include "support/test_database.h"
 
@@ -66,6 +67,26 @@ class SqlVerbs : public ::testing::Test {
 
   TestDatabase database{16};
 };
+
+// Such a removal may still be refused, in another database.
+TEST_F(SqlVerbs, ACreateIsRepeatedWhileTheRemovalOfItsTypeIsUndecided) {
+  Session session({database.url(), "types"});
+  PgTypeStore types(session);
+  const auto found = types.find("noop");
+  ASSERT_TRUE(found && *found);
+  const auto removed = types.remove("noop", TypeStore::Registry::copy, std::nullopt);
+  ASSERT_TRUE(removed && *removed == TypeStore::RemoveReply::removed);
+  EXPECT_THROW(create("a"), pqxx::serialization_failure);
+  BizType decided = **found;
+  decided.gmt_modified += std::chrono::hours(1);
+  ASSERT_TRUE(types.mirror({&decided, 1}));
+  EXPECT_GT(create("a"), 0) << "the type stays";
+  decided.gmt_modified += std::chrono::hours(1);
+  decided.is_removed = true;
+  ASSERT_TRUE(types.mirror({&decided, 1}));
+  EXPECT_EQ(state_of("SELECT tocsin.create_job('noop', 'b', '2040-01-01')"), "23503");
+  EXPECT_EQ(state_of("SELECT tocsin.create_job('none', 'b', '2040-01-01')"), "23503");
+}
 
 // A shard that moves here has its rows here before it lives here.
 TEST_F(SqlVerbs, ACopyOfAMovingShardIsNeitherCancelledNorRescheduled) {
