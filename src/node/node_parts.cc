@@ -213,7 +213,8 @@ void Node::Impl::add_gauges() {
     for (const OpenDatabase& each : open_.databases) n += static_cast<double>(each.ids_given_twice->load());
     return n;
   });
-  metrics_.add_counter("tocsin_audit_entries_lost_total", "Entries of the audit log that were dropped",
+  metrics_.add_counter("tocsin_audit_entries_lost_total",
+                       "Entries of the audit log that were dropped or may be missing",
                        [this] { return static_cast<double>(audit_->lost()); });
   metrics_.add_gauges("tocsin_permits", "Permits of a limit that this node has; of rates in thousandths per second",
                       [this] { return permits_->values([](const FlowControl::Grant& grant) { return grant.n; }); });

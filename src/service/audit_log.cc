@@ -84,8 +84,13 @@ bool AuditLog::flush(bool is_last) {
     batch.push_back(std::move(entry));
   }
   const Status done = store_->append(batch);
-  // An append in doubt counts as written: the log may lack a row, but never has one twice.
-  if (done || done.error().code == ErrorCode::in_doubt) return has_more;
+  if (done) return has_more;
+  // Not repeated: the log may lack a row, but never has one twice.
+  if (done.error().code == ErrorCode::in_doubt) {
+    lost_ += static_cast<std::int64_t>(batch.size());
+    spdlog::warn("the audit log may lack {} entries: {}", batch.size(), done.error().message);
+    return has_more;
+  }
   {
     MutexLock lock(mutex_);
     for (auto& [key, n] : counts) counts_[key] += n;

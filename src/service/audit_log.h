@@ -8,8 +8,8 @@
 // - Calls without a token are not recorded.
 // - While the database is down 10,000 entries and 1,000 sums wait at most; further calls are dropped and counted in
 //   lost().
-// - Lost without being counted: what a killed node has not written, or a node that stops while the database is down;
-//   and writes in doubt that did not happen, because a write in doubt is not repeated.
+// - A write in doubt is not repeated. Its entries may be missing, and count as lost.
+// - Lost without being counted: what a killed node has not written, or a node that stops while the database is down.
 //
 // Thread: record and lost any; flush see there; the rest owner only (the thread that starts and stops the node).
 #pragma once
@@ -40,7 +40,8 @@ class AuditLog {
   // Writes up to 1,000 entries, and the sums if their minute is over or `is_last`; what cannot be written goes on
   // waiting. True: more entries wait. Thread: that of start(); without start() the owner.
   bool flush(bool is_last);
-  // Number of calls dropped since the start; the metric tocsin_audit_entries_lost_total.
+  // Number of calls dropped since the start, and of entries in doubt (a sum is one); the metric
+  // tocsin_audit_entries_lost_total.
   std::int64_t lost() const { return lost_; }
 
  private:
