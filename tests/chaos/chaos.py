@@ -65,6 +65,7 @@ class Run:
         self.settings = {"seed": seed, "rate": rate, "batch": batch, "spread_s": spread_s}
         self.part, self.types = 0, {}
         self.judged = collections.Counter()  # rows of earlier parts, by (type, status)
+        self.mended = 0.0  # when the last fault was
         self.cluster = kind(self.folder, self.events, is_synchronous=is_synchronous, has_small_disk="disk" in names,
                             has_clocks=bool(faults.CLOCKS & set(names)),
                             heartbeat_timeout=heartbeat_timeout)
@@ -98,12 +99,15 @@ class Run:
 
     def strike(self, struck, seconds):
         """Lets faults strike together, and waits until all is well again."""
+        if [fault.name for fault in struck] == ["kill"]:  # only so late can it alone be why jobs wait
+            calm = self.mended + judge.takeover_time(self.cluster.heartbeat_timeout) + 0.1
+            time.sleep(max(0.0, calm - time.time()))
         self.say(f"  {time.time() - self.started:6.1f} s  " + " + ".join(fault.name for fault in struck))
-        on, failures = time.time(), []
+        on, failures, told = time.time(), [], {}
 
         def strike_one(fault, rng):
             try:
-                fault.strike(self.cluster, rng, seconds)
+                told[fault.name] = fault.strike(self.cluster, rng, seconds) or {}
             except Exception as error:  # of a thread: told where the run is judged
                 failures.append(f"{fault.name}: {error!r}")
 
@@ -117,10 +121,11 @@ class Run:
             raise RuntimeError("; ".join(failures))
         self.cluster.wait_until_well()
         self.note_memory()
+        self.mended = time.time()
         for fault in struck:
-            self.events.write("fault", name=fault.name, on=on, off=time.time(), repeats=fault.repeats,
+            self.events.write("fault", name=fault.name, on=on, off=self.mended, repeats=fault.repeats,
                               loses_claims=fault.loses_claims and not self.cluster.is_synchronous,
-                              hastens=fault.hastens, ends_permits=fault.ends_permits)
+                              hastens=fault.hastens, ends_permits=fault.ends_permits, **told[fault.name])
 
     def note_memory(self):
         for node in self.cluster.nodes:

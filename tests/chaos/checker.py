@@ -59,6 +59,7 @@ class Checker:
         self.violations = []
         self.duplicates = collections.Counter()  # by the names of the faults that explain them
         self.done_and_dead = collections.Counter()  # the same
+        self.takeovers = collections.Counter()  # of each death of a node that was judged, the jobs that judged it
         for row in rows:
             if row.job_id in self.rows:
                 self.broken("I10", "two rows of one job", row.job_id,
@@ -372,22 +373,35 @@ class Checker:
         """While one node is dead and all else is well, nothing waits for longer than others take to scan its shards."""
         if self.heartbeat_timeout is None:
             return
-        most = self.heartbeat_timeout + TAKES_OVER
-        kills = [fault for fault in self.history.faults if fault["name"] == "kill" and not any(
-            other is not fault and other["on"] <= fault["off"] and other["off"] >= fault["on"] - most
-            for other in self.history.faults)]
+        most = takeover_time(self.heartbeat_timeout)
+        deaths = self.deaths(most)
         for row in self.rows.values():
             if row.started_at is None or row.job_id in self.history.moves or row.type != "noop":
                 continue
             asked = self.history.asked.get(row.biz_id)
             due = max(row.action_time, asked.acknowledged if asked and asked.acknowledged else 0.0)
-            if row.started_at - due > most and any(fault["on"] <= due <= fault["off"] for fault in kills):
-                self.broken("I8", "nobody took over in time", row.job_id, f"{row.started_at - due:.1f} s late")
+            for begin, end in deaths:
+                if begin <= due <= end:
+                    self.takeovers[begin] += 1
+                    if row.started_at - due > most:
+                        self.broken("I8", "nobody took over in time", row.job_id, f"{row.started_at - due:.1f} s late")
+
+    def deaths(self, most):
+        """Of each node that died while all else was well, [begin, end] of the times that can show whether it was
+        missed: what was due then would still have waited for it when the time was over."""
+        return [(death["on"], death["dead_until"] - most) for death in self.history.faults if "dead_until" in death
+                and not any(other is not death and other["on"] <= death["dead_until"] and
+                            other["off"] >= death["on"] - most for other in self.history.faults)]
 
     def check_memory(self):
         for event in self.history.memory:
             if event["mb"] > MOST_MB:
                 self.broken("I7", "memory", None, f"{event['mb']} MB of node {event['node']}")
+
+
+def takeover_time(heartbeat_timeout):
+    """s: after a node has died, until others have started what became due in its shards."""
+    return heartbeat_timeout + TAKES_OVER
 
 
 def ids_to_ask(history, rows, witnessed):

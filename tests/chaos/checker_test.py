@@ -138,11 +138,19 @@ class BooksAndLimits(unittest.TestCase):
                 self.assertEqual(self.judge([*events, other], rows), [("I12", what)])
 
     def test_what_a_dead_node_left_is_taken_over(self):
-        job = [create("k", "1", "noop"), fault(9, 20)]
-        self.assertEqual(self.judge(job, [row("1", type="noop", started=15)], heartbeat_timeout=2), [])
+        job, nobody = [create("k", "1", "noop")], ("I8", "nobody took over in time")
         late = [row("1", type="noop", started=17)]
-        self.assertEqual(self.judge(job, late, heartbeat_timeout=2), [("I8", "nobody took over in time")])
-        self.assertEqual(self.judge([*job, fault(12, 13, "crash")], late, heartbeat_timeout=2), [])
+        def judge(*faults, rows=late):
+            return self.judge([*job, *faults], rows, heartbeat_timeout=2)
+        killed = fault(9, 20, dead_until=18)
+        self.assertEqual(judge(killed), [nobody])
+        self.assertEqual(judge(killed, rows=[row("1", type="noop", started=15)]), [])
+        # Not judged: what else can be why it waits.
+        for other in (fault(1, 4, "crash"), fault(12, 13, "crash")):
+            self.assertEqual(judge(other, killed), [])
+        self.assertEqual(judge(fault(1, 2, "crash"), killed, fault(19, 21, "crash")), [nobody])
+        # Not judged: it started again so soon that nobody need have missed it.
+        self.assertEqual(judge(fault(9, 20, dead_until=15.5)), [])
 
     def test_memory_is_bounded(self):
         def memory(mb):

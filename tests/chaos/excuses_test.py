@@ -3,10 +3,26 @@ import dataclasses
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from chaos import Run
+from checker import Checker, takeover_time
 from faults import FAULTS, OF_PATRONI
 from history import read
+from job_history import History
+
+
+class NoClock:
+    """Time that passes while somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
 
 
 class NoCluster:
@@ -38,6 +54,24 @@ class ARun(unittest.TestCase):
     def test_excuses_lost_claims_where_the_standby_lags_alone(self):
         self.assertEqual(self.excuses(is_synchronous=True), [False] * len(self.FAILOVERS))
         self.assertEqual(self.excuses(is_synchronous=False), [True] * len(self.FAILOVERS))
+
+    def test_judges_every_death_of_a_node(self):
+        clock = NoClock()
+        node = mock.Mock(name="a", note_memory=lambda: None)
+        with tempfile.TemporaryDirectory() as folder, \
+             mock.patch("chaos.time", clock), mock.patch("faults.time", clock), \
+             mock.patch.object(NoCluster, "nodes", (node,)):
+            with Run(folder, 1, say=lambda _: None, kind=NoCluster) as run:
+                run.started = clock.time()
+                for name in ("clock", "kill", "kill"):
+                    run.strike([FAULTS[name]], 4)
+                    clock.sleep(1)
+            history = History(read(folder))
+        most = takeover_time(NoCluster.heartbeat_timeout)
+        deaths = Checker(history, ()).deaths(most)
+        self.assertEqual(len(deaths), 2)
+        for begin, end in deaths:
+            self.assertGreater(end, begin + 1)
 
 
 if __name__ == "__main__":

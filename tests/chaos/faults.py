@@ -1,7 +1,8 @@
 """The faults: each strikes, lasts, and heals. `FAULTS` names them all.
 
 A fault is a function of the cluster, a random generator and the seconds it lasts. It returns when what it broke is
-mended; the caller waits until the cluster works again. Faults of one group never strike together.
+mended; the caller waits until the cluster works again. It may return fields for its event of the history. Faults of one
+group never strike together.
 """
 import contextlib
 import dataclasses
@@ -10,6 +11,7 @@ import subprocess
 import time
 import typing
 
+from checker import takeover_time
 from postgres import BIN, eventually
 
 
@@ -50,8 +52,11 @@ def last(seconds):
 def kill(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
     node.kill()
-    last(cluster.heartbeat_timeout + seconds / 2)  # long enough for the others to take over
+    # The others must have taken over before it comes back: what is due in the first two seconds shows whether they did.
+    last(takeover_time(cluster.heartbeat_timeout) + 2)
+    dead_until = time.time()
     node.start()
+    return {"dead_until": dead_until}
 
 
 @fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT", repeats=("expired", "within"))

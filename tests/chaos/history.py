@@ -16,7 +16,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          somebody looked
-  fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits
+  fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;
+           dead_until (of a node that was killed, when it was started again)
   memory   node, mb, t: the most that a node's process has had in memory until then
   counts   t, port, wrong [[type, status, counted, there]]: of one snapshot of a database, where the counts are not its
            rows

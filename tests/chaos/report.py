@@ -31,6 +31,8 @@ class Report:
         print(f"{unseen} attempts of webhooks were counted, and no handler saw them start")
         print(f"{len(history.snapshots)} snapshots in which counts and rows were compared")
         print(f"{self.checker.aliases()} ids of repeated creates stand for jobs with other ids")
+        takeovers = self.checker.takeovers
+        print(f"{len(takeovers)} deaths of nodes were judged, by {takeovers.total():,} jobs")
         print()
         print(f"{'type':<8}{'jobs':>10}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}   lateness of first starts")
         for type in sorted(history.types):

@@ -25,6 +25,7 @@ class Chaos(RunCase):
         self.assertEqual({fault["name"] for fault in checker.history.faults}, set(FAULTS))
         self.assertGreater(len(checker.rows), 1000)
         self.assertGreater(checker.aliases(), 0)
+        self.assertEqual(len(checker.takeovers), 1)
         self.assertGreater(len(checker.history.snapshots), 20)
 
     def test_an_asynchronous_standby_that_lags_loses_jobs_and_the_checker_finds_them(self):
