@@ -95,6 +95,7 @@ class Run:
                                      databases=self.cluster.business_databases(), prefix=self.prefix, **self.settings)
         self.count_watch = CountWatch(self.cluster, self.events)
         self.count_watch.start()
+        self.note_places()
         self.started = time.time()
 
     def strike(self, struck, seconds):
@@ -103,11 +104,11 @@ class Run:
             calm = self.mended + judge.takeover_time(self.cluster.heartbeat_timeout) + 0.1
             time.sleep(max(0.0, calm - time.time()))
         self.say(f"  {time.time() - self.started:6.1f} s  " + " + ".join(fault.name for fault in struck))
-        on, failures, told = time.time(), [], {}
+        on, failures, all_struck = time.time(), [], {}
 
         def strike_one(fault, rng):
             try:
-                told[fault.name] = fault.strike(self.cluster, rng, seconds) or {}
+                all_struck[fault.name] = fault.strike(self.cluster, rng, seconds) or {}
             except Exception as error:  # of a thread: told where the run is judged
                 failures.append(f"{fault.name}: {error!r}")
 
@@ -121,11 +122,15 @@ class Run:
             raise RuntimeError("; ".join(failures))
         self.cluster.wait_until_well()
         self.note_memory()
+        self.note_places()
         self.mended = time.time()
         for fault in struck:
             self.events.write("fault", name=fault.name, on=on, off=self.mended, repeats=fault.repeats,
                               loses_claims=fault.loses_claims and not self.cluster.is_synchronous,
-                              hastens=fault.hastens, ends_permits=fault.ends_permits, **told[fault.name])
+                              hastens=fault.hastens, ends_permits=fault.ends_permits, **all_struck[fault.name])
+
+    def note_places(self):
+        self.events.write("places", t=time.time(), places=self.cluster.places())
 
     def note_memory(self):
         for node in self.cluster.nodes:

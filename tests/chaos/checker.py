@@ -7,6 +7,8 @@ must then fit.
 import collections
 import dataclasses
 
+from job_history import shard_of
+
 MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in milliseconds
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
 TERMINAL = {"done", "cancelled", "dead"}
@@ -165,7 +167,7 @@ class Checker:
         if job_id not in self.rows or not all_asked:
             return
         earliest = min(earliest_time(asked, self.history.moves.get(job_id, ()), started) for asked in all_asked)
-        if started < earliest - self.hastened(started, started):
+        if started < earliest - self.hastened(job_id, started, started):
             self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
 
     # ---- I3, I10: what callers were told stays true
@@ -218,13 +220,14 @@ class Checker:
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
         if before.until is not None:
             lease_end = before.until - before.slack
-        lost_claims = [fault for fault in self.faults_between(before.claimed, run.at) if fault.get("loses_claims")]
+        lost_claims = [fault for fault in self.faults_of(job_id, None, before.claimed, run.at)
+                       if fault.get("loses_claims")]
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
         if before.answer == "fail":
             pause = kind["retry"] if before.pause is None else before.pause
             is_moved = any(move["b"] <= run.at and move["t"] >= before.answered for move in self.history.moves[job_id])
-            early = MARGIN + self.hastened(before.answered, run.claimed)
+            early = MARGIN + self.hastened(job_id, before.answered, run.claimed)
             if run.claimed < min(before.answered + pause, lease_end) - early and not lost_claims and not is_moved:
                 self.broken("I2", "retried early", job_id, f"{run.claimed - before.answered:.3f} s after its failure")
             return  # a retry is no duplicate
@@ -234,7 +237,7 @@ class Checker:
         is_expired = run.claimed >= lease_end - MARGIN
         if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
             return  # its consumer let the lease end
-        faults = lost_claims + self.faults_that_repeat(before, run, lease_end, is_expired)
+        faults = lost_claims + self.faults_that_repeat(job_id, before, run, lease_end, is_expired)
         if not faults:
             self.broken("I4", "started again without a reason" if is_expired else "overlap within a lease", job_id,
                         f"{run.claimed - before.claimed:.3f} s later")
@@ -248,21 +251,30 @@ class Checker:
             self.done_and_dead["answered too late"] += 1
             return
         lease_end = run.claimed + kind["ttr"] - CLAIM_TO_START
-        faults = self.faults_that_repeat(run, run, lease_end, True)
+        faults = self.faults_that_repeat(row.job_id, run, run, lease_end, True)
         if not faults:
             self.broken("I4", "done by its handler, and dead", row.job_id, f"attempt {run.attempt}")
         self.done_and_dead["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
-    def faults_that_repeat(self, before, run, lease_end, is_expired):
+    def faults_that_repeat(self, job_id, before, run, lease_end, is_expired):
         """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so."""
         if is_expired:  # its outcome was not written in time: the fault fell into the lease
-            return [fault for fault in self.history.faults if "expired" in fault["repeats"] and
-                    fault["on"] <= lease_end + CLAIM_TO_START and fault["off"] >= before.claimed]
-        return [fault for fault in self.faults_between(before.at, run.claimed) if "within" in fault["repeats"]]
+            what, begin, end = "expired", before.claimed, lease_end + CLAIM_TO_START
+        else:
+            what, begin, end = "within", before.at, run.claimed
+        return [fault for fault in self.faults_of(job_id, before.node, begin, end) if what in fault["repeats"]]
 
-    def hastened(self, begin, end):
-        """By how much the clock of a database may have been ahead meanwhile (s)."""
-        return max((fault.get("hastens", 0) for fault in self.faults_between(begin, end)), default=0)
+    def hastened(self, job_id, begin, end):
+        """By how much the clock of the job's database may have been ahead meanwhile (s)."""
+        return max((fault.get("hastens", 0) for fault in self.faults_of(job_id, None, begin, end)), default=0)
+
+    def faults_of(self, job_id, node, begin, end):
+        """The faults meanwhile that struck where the job was: its node (None: any), its database, its shard."""
+        shard, databases = shard_of(job_id), self.history.databases_of(job_id, begin, end)
+        return [fault for fault in self.faults_between(begin, end)
+                if (node is None or node in fault.get("nodes", (node,)))
+                and (not databases or databases & set(fault.get("databases", databases)))
+                and shard in fault.get("shards", (shard,))]
 
     def faults_between(self, begin, end):
         return [fault for fault in self.history.faults if fault["on"] <= end and fault["off"] >= begin]

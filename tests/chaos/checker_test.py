@@ -21,8 +21,13 @@ def create(key, job_id, type="hook", at=10.0, b=1.0, answer="ok"):
     return {"e": "create", "b": b, "t": b + 0.1, "answer": answer, "type": type, "keys": [key], "at": [at], "ids": ids}
 
 
-def start(job_id, t, attempt=1, answer="done"):
-    return {"e": "start", "t": t, "id": job_id, "attempt": attempt, "answer": answer}
+def start(job_id, t, attempt=1, answer="done", **more):
+    return {"e": "start", "t": t, "id": job_id, "attempt": attempt, "answer": answer, **more}
+
+
+def places(t, *databases):
+    """In which databases shards 0 and 1 live."""
+    return {"e": "places", "t": t, "places": databases}
 
 
 def lease(job_id, token, claimed, attempt=1):
@@ -207,11 +212,27 @@ class AnHonestHistory(OneJob):
         late = {**start("1", 14.5, 1), "sent": 10}
         self.assertHonest([create("k", "1"), late, start("1", 13.1, 2)], [row("1", attempts=2)])
 
+    def test_a_fault_explains_duplicates_where_it_struck_alone(self):
+        lives = [create("k", "1"), start("1", 10.1, node="a"), start("1", 15.2, 2, node="b"), places(1, 0, 1)]
+        twice = [row("1", attempts=2)]
+        for there in ({}, {"nodes": ["a"]}, {"databases": [1]}, {"databases": [1], "shards": [1, 9]}):
+            self.assertHonest([*lives, fault(10.15, 12, **there)], twice)
+        for elsewhere in ({"nodes": ["b"]}, {"databases": [0]}, {"databases": [1], "shards": [0, 8]},
+                          {"nodes": ["a"], "databases": [0]}):
+            self.assertFinds("I4", "started again without a reason", [*lives, fault(10.15, 12, **elsewhere)], twice)
+        struck = fault(10.15, 12, "crash", databases=[0])
+        self.assertHonest([*lives, places(10.2, 1, 0), struck], twice)  # it moved there meanwhile
+        self.assertHonest([*lives, places(17, 1, 0), struck], twice)  # or at any time since the last look
+        self.assertFinds("I4", "started again without a reason",
+                         [*lives, places(17, 0, 1), places(18, 1, 0), struck], twice)
+
     def test_a_database_whose_clock_is_ahead_starts_early_by_no_more(self):
         ahead = fault(5, 12, "clock_second", hastens=5)
         self.assertHonest([create("k", "1", at=10.0), start("1", 5.5), ahead], [row("1")])
         self.assertFinds("I2", "early", [create("k", "1", at=11.0), start("1", 5.5), ahead], [row("1", at=11.0)])
         self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 4.5), ahead], [row("1")])
+        elsewhere = [places(1, 0, 1), fault(5, 12, "clock_second", hastens=5, databases=[0])]
+        self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 5.5), *elsewhere], [row("1")])
 
     def test_an_answer_after_the_senders_time_out_is_none(self):
         late = {**start("1", 11.8, 1), "sent": 10, "takes": 0.3}

@@ -163,6 +163,10 @@ class Cluster:
     def primaries(self):
         return [self.primary, *self.others]
 
+    def places(self):
+        """By shard, the number of the database in which it lives: its index in primaries()."""
+        return list(map(int, self.primary.psql("SELECT unnest(places) FROM tocsin.shard_map").split()))
+
     def business_databases(self):
         """As callers of SQL name them: directly, wherever the primary is."""
         first = ",".join(str(server.port) for server in (self.primary, self.standby))

@@ -1,5 +1,6 @@
 """What a run tells its checker of the faults that struck, with a cluster that does nothing."""
 import dataclasses
+import random
 import tempfile
 import time
 import unittest
@@ -21,6 +22,8 @@ class NoClock:
     def time(self):
         return self.now
 
+    monotonic = time
+
     def sleep(self, seconds):
         self.now += seconds
 
@@ -35,8 +38,25 @@ class NoCluster:
     def wait_until_well(self):
         pass
 
+    def places(self):
+        return []
+
     def stop(self):
         pass
+
+
+class EveryFault(unittest.TestCase):
+    def test_that_causes_duplicates_tells_what_it_struck(self):
+        node = mock.Mock(terminate=lambda: 0)
+        node.name = "a"
+        cluster = mock.MagicMock(nodes=[node], SHARDS=32, heartbeat_timeout=3, places=lambda: [0] * 32)
+        cluster.primaries.return_value = [mock.MagicMock(), mock.MagicMock()]
+        with mock.patch("faults.time", NoClock()), mock.patch("faults.eventually"), \
+             mock.patch("faults.subprocess.Popen"):
+            for fault in [*FAULTS.values(), *OF_PATRONI]:
+                struck = fault.strike(cluster, random.Random(1), 4)
+                if fault.repeats or fault.loses_claims or fault.hastens:
+                    self.assertTrue(struck.keys() & {"nodes", "databases"}, fault.name)
 
 
 class ARun(unittest.TestCase):
@@ -49,7 +69,7 @@ class ARun(unittest.TestCase):
                 run.started = time.time()
                 for fault in self.FAILOVERS:
                     run.strike([dataclasses.replace(fault, strike=lambda *_: None)], 0)
-            return [event["loses_claims"] for event in read(folder)]
+            return [event["loses_claims"] for event in read(folder) if event["e"] == "fault"]
 
     def test_excuses_lost_claims_where_the_standby_lags_alone(self):
         self.assertEqual(self.excuses(is_synchronous=True), [False] * len(self.FAILOVERS))
@@ -57,7 +77,8 @@ class ARun(unittest.TestCase):
 
     def test_judges_every_death_of_a_node(self):
         clock = NoClock()
-        node = mock.Mock(name="a", note_memory=lambda: None)
+        node = mock.Mock()
+        node.name = "a"
         with tempfile.TemporaryDirectory() as folder, \
              mock.patch("chaos.time", clock), mock.patch("faults.time", clock), \
              mock.patch.object(NoCluster, "nodes", (node,)):

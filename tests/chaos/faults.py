@@ -1,8 +1,8 @@
 """The faults: each strikes, lasts, and heals. `FAULTS` names them all.
 
 A fault is a function of the cluster, a random generator and the seconds it lasts. It returns when what it broke is
-mended; the caller waits until the cluster works again. It may return fields for its event of the history. Faults of one
-group never strike together.
+mended, with what it struck (Struck); the caller waits until the cluster works again. Faults of one group never strike
+together.
 """
 import contextlib
 import dataclasses
@@ -13,6 +13,17 @@ import typing
 
 from checker import takeover_time
 from postgres import BIN, eventually
+
+
+class Struck(typing.TypedDict, total=False):
+    """What a fault struck; any node, database or shard where it does not say."""
+    nodes: list[str]
+    databases: list[int]
+    shards: list[int]
+    dead_until: float  # s: when the node that was killed was started again
+
+
+CONTROL, SECOND = Struck(databases=[0]), Struck(databases=[1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +67,7 @@ def kill(cluster, rng, seconds):
     last(takeover_time(cluster.heartbeat_timeout) + 2)
     dead_until = time.time()
     node.start()
-    return {"dead_until": dead_until}
+    return Struck(nodes=[node.name], dead_until=dead_until)
 
 
 @fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT", repeats=("expired", "within"))
@@ -67,6 +78,7 @@ def freeze(cluster, rng, seconds):
         last(cluster.heartbeat_timeout + 1 + seconds / 2)
     finally:
         node.signal(signal.SIGCONT)
+    return Struck(nodes=[node.name])
 
 
 # A node that is stopped writes its handlers' outcomes, so no lease ends because of it.
@@ -88,6 +100,7 @@ def clock(cluster, rng, seconds):
             last(seconds / 2)
     finally:
         node.clock.set("+0")
+    return Struck(nodes=[node.name])
 
 
 # ---- wires
@@ -102,6 +115,7 @@ def wire(name, about, **settings):
             last(seconds)
         finally:
             cluster.set_wires(node, "pass")
+        return Struck(nodes=[node.name])
 
 
 wire("blackhole", "nothing passes between a node and its databases; it arrives when the cut is over")
@@ -118,6 +132,7 @@ def reset(cluster, rng, seconds):
         cluster.set_wires(node, "reset")
         cluster.set_wires(node, "pass")
         last(rng.uniform(0.2, 0.8))
+    return Struck(nodes=[node.name])
 
 
 # ---- databases
@@ -125,25 +140,29 @@ def reset(cluster, rng, seconds):
 
 @fault("terminate", "database", "pg_terminate_backend of the nodes' sessions, again and again")
 def terminate(cluster, rng, seconds):
-    until = time.monotonic() + seconds
+    until, databases = time.monotonic() + seconds, set()
     while time.monotonic() < until:
-        server, share = rng.choice(cluster.primaries()), rng.choice([0.2, 1.0])
+        database, share = rng.randrange(len(cluster.primaries())), rng.choice([0.2, 1.0])
+        server = cluster.primaries()[database]
+        databases.add(database)
         with contextlib.suppress(RuntimeError):  # another fault has just stopped it
             server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                         f" WHERE application_name LIKE 'tocsin%' AND datname = 'tocsin' AND random() < {share}")
         last(rng.uniform(0.2, 0.8))
+    return Struck(databases=sorted(databases))
 
 
 @fault("locks", "database", "a stranger locks rows, and is idle in its transaction")
 def locks(cluster, rng, seconds):
-    shard = rng.randrange(8)
-    server = rng.choice(cluster.primaries())
-    with subprocess.Popen([BIN / "psql", "-qX", server.dsn()], text=True, stdin=subprocess.PIPE,
+    shard, database = rng.randrange(8), rng.randrange(len(cluster.primaries()))
+    dsn = cluster.primaries()[database].dsn()
+    with subprocess.Popen([BIN / "psql", "-qX", dsn], text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as stranger:
         stranger.stdin.write(f"BEGIN; SELECT job_id FROM tocsin.job_live WHERE shard % 8 = {shard} FOR UPDATE;\n")
         stranger.stdin.flush()
         last(seconds)
         stranger.stdin.close()
+    return Struck(databases=[database], shards=list(range(shard, cluster.SHARDS, 8)))
 
 
 @fault("crash", "database", "pg_ctl stop -m immediate of the primary, and start")
@@ -151,6 +170,7 @@ def crash(cluster, rng, seconds):
     cluster.primary.stop("immediate")
     last(rng.uniform(0, seconds / 2))
     cluster.primary.start()
+    return CONTROL
 
 
 @fault("crash_second", "second", "the same of the second database")
@@ -158,6 +178,7 @@ def crash_second(cluster, rng, seconds):
     cluster.others[0].stop("immediate")
     last(rng.uniform(0, seconds))
     cluster.others[0].start()
+    return SECOND
 
 
 def step_clock(server, rng, seconds):
@@ -174,12 +195,14 @@ def step_clock(server, rng, seconds):
        repeats=("expired", "within"), hastens=5, ends_permits=True)
 def clock_control(cluster, rng, seconds):
     step_clock(cluster.primary, rng, seconds)
+    return CONTROL
 
 
 @fault("clock_second", "second", "the clock of the second database steps forward by seconds, and back",
        repeats=("expired", "within"), hastens=5)
 def clock_second(cluster, rng, seconds):
     step_clock(cluster.others[0], rng, seconds)
+    return SECOND
 
 
 @fault("promote", "database", "the primary dies, the standby is promoted", loses_claims=True)
@@ -189,6 +212,7 @@ def promote(cluster, rng, seconds):
     cluster.promote()
     last(seconds / 2)
     cluster.rebuild_standby()
+    return CONTROL
 
 
 @fault("demote", "database", "the standby is promoted, the old primary stays up, read-only", loses_claims=True)
@@ -202,6 +226,7 @@ def demote(cluster, rng, seconds):
     cluster.promote()
     last(max(seconds, 7))  # longer than the lookahead: what is due by then was never seen on the old primary
     cluster.rebuild_standby()
+    return CONTROL
 
 
 @fault("disk", "database", "the disk of the primary is full")
@@ -214,15 +239,17 @@ def disk(cluster, rng, seconds):
         server.free_disk()
     if not server.is_running():  # without room for its log a server gives up
         server.start()
+    return CONTROL
 
 
 @fault("move", "database", "no fault: a shard moves to the other database, under load", repeats=())
 def move(cluster, rng, seconds):
     shard = rng.randrange(cluster.SHARDS)
-    database = int(cluster.primary.psql(f"SELECT places[{shard + 1}] FROM tocsin.shard_map"))
+    database = cluster.places()[shard]
     # What strikes beside it may end the command: it is run again until the shard has moved.
     eventually(lambda: cluster.command("shard", "move", str(shard), "--to", ["second", "control"][database]),
                f"shard {shard} has moved", 120)
+    return Struck(shards=[shard])
 
 
 # ---- of a cluster under Patroni; they strike by themselves only
@@ -232,11 +259,13 @@ def fail_over(cluster, rng, seconds):
     cluster.primary.kill()
     cluster.find_primary(other_than=cluster.primary)
     last(seconds)
+    return CONTROL
 
 
 def switch_over(cluster, rng, seconds):
     cluster.switch_over()
     last(seconds)
+    return CONTROL
 
 
 OF_PATRONI = [Fault("fail over", "database", fail_over, "the primary dies, Patroni promotes the standby", True),

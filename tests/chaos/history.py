@@ -12,12 +12,14 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
   move     b, t, answer, id, at: reschedule; `run` sets at = b
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
-           sent (whole seconds, by the node's clock), takes (s, until it answers)
-  lease    b, t, type, items [[id, token, until, attempt]]                           jobs came to a consumer
+           node (that claimed the job), sent (whole seconds, by the node's clock), takes (s, until it answers)
+  lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          somebody looked
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;
-           dead_until (of a node that was killed, when it was started again)
+           nodes, databases, shards: what it struck, by name or number (any, where it does not say); dead_until (of a
+           node that was killed, when it was started again)
+  places   t, places: by shard, the number of the database in which it lives
   memory   node, mb, t: the most that a node's process has had in memory until then
   counts   t, port, wrong [[type, status, counted, there]]: of one snapshot of a database, where the counts are not its
            rows

@@ -33,6 +33,11 @@ class Run:
     until: float | None = None  # the latest end that the lease can have
     slack: float = 0.0  # how much earlier it may end
     given_up: float | None = None  # the answer came so late that the sender may have given up since this moment
+    node: str | None = None  # that claimed it
+
+
+def shard_of(job_id):
+    return int(job_id) % 1024
 
 
 class History:
@@ -43,7 +48,7 @@ class History:
         self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
         self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
-        self.faults, self.memory, self.snapshots = [], [], []
+        self.faults, self.memory, self.snapshots, self.places = [], [], [], []
         self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
         self.refused = 0
         for event in events:
@@ -51,6 +56,7 @@ class History:
         for runs in self.runs.values():
             runs.sort(key=lambda run: run.at)
         self.faults.sort(key=lambda fault: fault["on"])
+        self.places.sort(key=lambda event: event["t"])
         self.give_answers()
 
     def on_type(self, event):
@@ -89,14 +95,16 @@ class History:
             at, answer = sent + 1, "fail"
         elif TIMEOUT <= at + event.get("takes", 0.0) - sent < 60:
             given_up = sent + TIMEOUT
-        self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at, given_up=given_up))
+        self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at, given_up=given_up,
+                                         node=event.get("node")))
         self.busy[event["id"]].append((event["t"], event["t"] + event.get("takes", 0.0)))
 
     def on_lease(self, event):
         ttr = self.types[event["type"]]["ttr"]
         for job_id, token, until, attempt in event["items"]:
             claimed = min(event["t"], until - ttr)  # `until` is of a clock that may be ahead
-            self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, until=until))
+            self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, until=until,
+                                         node=event.get("node")))
 
     def on_settle(self, event):
         for job_id, token, result in event["items"]:
@@ -104,6 +112,9 @@ class History:
 
     def on_fault(self, event):
         self.faults.append(event)
+
+    def on_places(self, event):
+        self.places.append(event)
 
     def on_memory(self, event):
         self.memory.append(event)
@@ -113,6 +124,13 @@ class History:
 
     def on_note(self, event):
         pass
+
+    def databases_of(self, job_id, begin, end):
+        """The numbers of the databases in which the job may have lived meanwhile; none, where nobody has looked."""
+        known = [event for event, later in zip(self.places, [*self.places[1:], None])
+                 if later is None or later["t"] > begin]
+        before_end = [event for event in known if event["t"] < end]
+        return {event["places"][shard_of(job_id)] for event in known[:len(before_end) + 1]}
 
     def give_answers(self):
         """What consumers said belongs to the run whose token they named."""

@@ -346,7 +346,7 @@ class Consumer(Caller):
             return
         items = reply["items"]
         if items:
-            self.history.write("lease", b=sent, t=heard, type="pull", items=[
+            self.history.write("lease", b=sent, t=heard, type="pull", node=items[0]["node"], items=[
                 [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
                 for item in items])
         acks, nacks, kept = [], [], []

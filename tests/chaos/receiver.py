@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if job["biz_type"] in ("few", "paced"):
             answer, takes = "done", SLOW_S if job["biz_type"] == "few" else 0.0
         self.history.write("start", t=started, id=self.headers["webhook-id"], attempt=attempt, answer=answer,
-                           takes=takes, sent=int(self.headers["webhook-timestamp"]))
+                           takes=takes, node=job["node"], sent=int(self.headers["webhook-timestamp"]))
         if takes:
             threading.Event().wait(takes)
         self.send_response(CODES[answer])
