@@ -173,6 +173,7 @@ class Checker:
     # ---- I3, I10: what callers were told stays true
 
     def check_answers(self, job_id):
+        self.check_told(job_id)
         row = self.rows.get(job_id)
         status = row.status if row else None
         for cancel in self.cancels_of(job_id):
@@ -198,6 +199,16 @@ class Checker:
                 ended = seen
         if ended and row and row.status != ended["status"]:
             self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {row.status}")
+
+    def check_told(self, job_id):
+        """One caller is told that it cancelled the job, unless a standby that lacked the cancel took over."""
+        told = sorted((cancel for cancel in self.cancels_of(job_id)
+                       if cancel["answer"] == "ok" and cancel["result"] == "cancelled"), key=lambda cancel: cancel["b"])
+        for before, cancel in zip(told, told[1:]):
+            faults = self.faults_of(job_id, None, before["b"], cancel["t"])
+            if not any(fault.get("loses_claims") for fault in faults):
+                self.broken("I3", "two were told that they cancelled it", job_id,
+                            f"{cancel['t'] - before['t']:.3f} s apart")
 
     # ---- I2, I4, I6: starts
 

@@ -298,6 +298,15 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I3", "cancelled, and ended otherwise", [create("k", "1", "noop"), cancel("1", 5.0)],
                          [row("1", type="noop")])
 
+    def test_a_cancel_that_two_were_told_of(self):
+        events, twice = [create("k", "1"), cancel("1", 5.0), cancel("1", 5.05)], "two were told that they cancelled it"
+        cancelled = [row("1", status="cancelled", attempts=0, started=None)]
+        self.assertFinds("I3", twice, events, cancelled)
+        self.assertFinds("I3", twice, [*events, fault(4, 6, "promote")], cancelled)
+        self.assertHonest([*events, fault(4, 6, "promote", loses_claims=True)], cancelled)
+        for other in (cancel("1", 5.05, "finished"), cancel("1", 5.05, None, "unknown")):
+            self.assertHonest([*events[:2], other], cancelled)
+
     def test_an_attempt_that_started_twice(self):
         self.assertFinds("I4", "an attempt started twice",
                          [create("k", "1"), start("1", 10.1), start("1", 16), fault(10, 11)], [row("1")])

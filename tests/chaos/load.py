@@ -183,17 +183,28 @@ class Crowd(Caller):
 class Changer(Caller):
     """Cancels, moves, runs and looks at jobs that were created lately, before and after they are due."""
 
+    def __init__(self, load, name):
+        super().__init__(load, name)
+        self.twin = Client(load.ports, self.random.random())
+
     def work(self):
         known = self.load.some_job(self.random)
         if known is None:
             self.is_over.wait(0.1)
             return
         job_id, _ = known
-        self.random.choice([self.cancel, self.cancel, self.move, self.run_now, self.look])(job_id)
+        self.random.choice([self.cancel, self.cancel, self.cancel_twice, self.move, self.run_now, self.look])(job_id)
         self.is_over.wait(self.load.pause_s)
 
-    def cancel(self, job_id):
-        sent, heard, answer, status, reply = self.client.call("POST", f"/v1/jobs/{job_id}/cancel", {})
+    def cancel_twice(self, job_id):
+        """As two callers do at once: one of them may be told that it did."""
+        other = threading.Thread(target=self.cancel, args=(job_id, self.twin))
+        other.start()
+        self.cancel(job_id)
+        other.join()
+
+    def cancel(self, job_id, client=None):
+        sent, heard, answer, status, reply = (client or self.client).call("POST", f"/v1/jobs/{job_id}/cancel", {})
         result = None
         if answer == "ok":
             result = "cancelled"

@@ -26,6 +26,8 @@ class Chaos(RunCase):
         self.assertGreater(len(checker.rows), 1000)
         self.assertGreater(checker.aliases(), 0)
         self.assertEqual(len(checker.takeovers), 1)
+        told = [{cancel["result"] for cancel in cancels} for cancels in checker.history.cancels.values()]
+        self.assertIn({"cancelled", "finished"}, told)
         self.assertGreater(len(checker.history.snapshots), 20)
 
     def test_an_asynchronous_standby_that_lags_loses_jobs_and_the_checker_finds_them(self):

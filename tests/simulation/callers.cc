@@ -170,8 +170,7 @@ JobId Callers::any_known() {
 void Callers::cancel(int session) {
   std::vector<JobId> jobs;
   for (std::uint64_t i = 0; i <= world_.random.below(3); ++i) jobs.push_back(any_known());
-  std::ranges::sort(jobs);
-  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  if (world_.random.below(3) == 0) jobs.push_back(jobs.front());
   if (world_.random.below(5) > 0) return cancel_these(jobs, session);
   const std::string biz_id = "keyed-" + std::to_string(world_.random.below(5));
   const DatabaseId database_id = world_.databases.database_of(shard_of(biz_id, world_.databases.shards()));
@@ -183,10 +182,18 @@ void Callers::cancel(int session) {
 void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
   std::map<DatabaseId, std::vector<JobId>> batches;
   for (const JobId job : jobs) batches[world_.databases.of(job).id].push_back(job);
-  for (const auto& [database_id, batch] : batches)
-    note_cancelled(ask(database_id, session, [ids = std::span(batch)](FakeClientStore& client_store) {
-      return client_store.cancel(ids, LockWait::none);
+  for (const auto& [database_id, batch] : batches) {
+    // Together, as requests that came at once: some of them for one job.
+    const bool is_together = world_.random.below(2) == 0;
+    note_cancelled(ask(database_id, session, [&](FakeClientStore& client_store) -> Result<std::vector<CancelReply>> {
+      if (!is_together) return client_store.cancel(batch, LockWait::none);
+      ChangeBatch together;
+      together.cancels = batch;
+      auto replies = client_store.change_together(together);
+      if (!replies) return replies.error();
+      return std::move(replies->cancels);
     }));
+  }
 }
 
 void Callers::note_cancelled(const Result<std::vector<CancelReply>>& replies) {

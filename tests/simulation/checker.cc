@@ -293,6 +293,7 @@ void Checker::on_cancel_reply(const CancelReply& reply) {
   if (reply.kind != CancelReply::Kind::cancelled) return;
   if (found->second.row.status != JobStatus::cancelled)
     fail("I3", name + ": the cancel was acknowledged, the job is " + std::string(to_string(found->second.row.status)));
+  if (found->second.is_cancel_acknowledged) fail("I3", name + ": two callers were told that they cancelled it");
   found->second.is_cancel_acknowledged = true;
 }
 

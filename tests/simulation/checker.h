@@ -3,7 +3,7 @@
 //
 //   I1  an acknowledged job ends done, cancelled or dead        I5  the result of a lost claim changes nothing
 //   I2  nothing starts before its time                          I6  attempts stay within the limit; then dead
-//   I3  no start after an acknowledged cancel                   I7  memory within its bounds (SimNode measures)
+//   I3  no start after a cancel, which one caller is told of    I7  memory within its bounds (SimNode measures)
 //   I4  an attempt starts once; tokens are unique               I10 only the drawn edges of the state machine
 //   live  what is due fires within the stated bound             calm  without faults, on time
 //   handover  a node that drained keeps no claim                key   a key names one job while it is kept
