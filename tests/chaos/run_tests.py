@@ -9,16 +9,16 @@ import unittest
 class Result(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
-        self.began, self.is_good = time.monotonic(), True
+        self.began, self.end = time.monotonic(), "       OK "
         print(f"[ RUN      ] {name_of(test)}", flush=True)
 
     def stopTest(self, test):
         took = (time.monotonic() - self.began) * 1000
-        print(f"[{'       OK ' if self.is_good else '  FAILED  '}] {name_of(test)} ({took:.0f} ms)", flush=True)
+        print(f"[{self.end}] {name_of(test)} ({took:.0f} ms)", flush=True)
         super().stopTest(test)
 
     def tell(self, test, error):
-        self.is_good = False
+        self.end = "  FAILED  "
         print(self._exc_info_to_string(error, test), flush=True)
 
     def addFailure(self, test, error):
@@ -29,18 +29,27 @@ class Result(unittest.TestResult):
         super().addError(test, error)
         self.tell(test, error)
 
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.end = "  SKIPPED "
+        print(reason, flush=True)
+
 
 def name_of(test):
     kind, name = test.id().split(".")[-2:]
     return f"{kind}.{name.removeprefix('test_')}"
 
 
-def main():
-    tests = unittest.TestLoader().discover(str(pathlib.Path(__file__).parent), "*_test.py")
+def run(tests):
+    """The exit code: a test that fails or is skipped is a failure, and so is a run of none."""
     print(f"[==========] Running {tests.countTestCases()} tests")
     result = Result()
     tests.run(result)
-    return 0 if result.wasSuccessful() and result.testsRun else 1
+    return 0 if result.wasSuccessful() and result.testsRun and not result.skipped else 1
+
+
+def main():
+    return run(unittest.TestLoader().discover(str(pathlib.Path(__file__).parent), "*_test.py"))
 
 
 if __name__ == "__main__":
