@@ -81,8 +81,9 @@ noticed_by() {
     seed=$(grep -oP -m1 '^seed \K[0-9]+' "$work/out" || true)
     broken=$(grep -m1 -A1 -E '^seed |ssert' "$work/out" | tail -1 | sed 's/^ *//')
     [[ $broken != *", between faults" ]] || when=" between faults"
-    # An assertion of the engine ends the process before it can tell the seed.
-    [[ -n $seed ]] && echo "${broken%%:*}$when, $seed" || echo assertion
+    # A search has no seed. An assertion of the engine ends the process before it can tell the seed.
+    if [[ -n $seed ]]; then echo "${broken%%:*}$when, $seed"
+    else grep -oP -m1 '^\[  FAILED  \] \K[\w./]+' "$work/out" || echo assertion; fi
   else
     grep -oP -m1 '^\[  FAILED  \] \K[\w./]+' "$work/out" ||
       echo "$(grep -oP '^\[ RUN      \] \K[\w./]+' "$work/out" | tail -1), which does not end"
