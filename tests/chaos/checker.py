@@ -61,6 +61,7 @@ class Checker:
         self.violations = []
         self.duplicates = collections.Counter()  # by the names of the faults that explain them
         self.done_and_dead = collections.Counter()  # the same
+        self.most_at_once = collections.Counter()  # jobs of each type with a limit
         self.takeovers = collections.Counter()  # of each death of a node that was judged, the jobs that judged it
         for row in rows:
             if row.job_id in self.rows:
@@ -355,6 +356,9 @@ class Checker:
         for job_id, busy in self.history.busy.items():
             if row := self.rows.get(job_id):
                 by_type[row.type] += busy
+        for job_id, runs in self.history.runs.items():
+            if row := self.rows.get(job_id):
+                by_type[row.type] += [self.leased(job_id, run) for run in runs if run.token is not None]
         for name, busy in sorted(by_type.items()):
             type = self.history.types[name]
             if type.get("max_running"):
@@ -362,11 +366,18 @@ class Checker:
             if type.get("rate"):
                 self.check_rate(name, type["rate"], sorted(begin for begin, _ in busy))
 
+    def leased(self, job_id, run):
+        """[begin, end] of the time in which a consumer had the job for certain; it may be empty."""
+        end = run.until - run.slack - self.hastened(job_id, run.at, run.until)
+        return run.at, max(run.at, end if run.answered is None else min(end, run.answered))
+
     def check_max_running(self, name, most, busy):
         # Who ends at the moment that another begins has ended.
         running = 0
-        for at, change in sorted([(begin, 1) for begin, _ in busy] + [(end - MARGIN, -1) for _, end in busy]):
+        for at, change in sorted([(begin, 1) for begin, _ in busy] +
+                                 [(max(begin, end - MARGIN), -1) for begin, end in busy]):
             running += change
+            self.most_at_once[name] = max(self.most_at_once[name], running)
             if running > most and not self.has_lost_permits(at):
                 return self.broken("I12", "more than max_running", None, f"{running} of {name} at {at:.3f}")
 

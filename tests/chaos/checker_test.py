@@ -30,9 +30,9 @@ def places(t, *databases):
     return {"e": "places", "t": t, "places": databases}
 
 
-def lease(job_id, token, claimed, attempt=1):
+def lease(job_id, token, claimed, attempt=1, type="pull"):
     items = [[job_id, token, claimed + 5, attempt]]
-    return {"e": "lease", "b": claimed, "t": claimed + 0.01, "type": "pull", "items": items}
+    return {"e": "lease", "b": claimed, "t": claimed + 0.01, "type": type, "items": items}
 
 
 def settle(job_id, token, b, kind="ack", result="ok", **more):
@@ -92,6 +92,8 @@ class BooksAndLimits(unittest.TestCase):
              {"e": "type", "name": "ledger", "kind": "sql", "ttr": 5.0, "retry": 1.0, "max_attempts": 3},
              {"e": "type", "name": "few", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3,
               "max_running": 2},
+             {"e": "type", "name": "scarce", "kind": "pull", "ttr": 5.0, "retry": 1.0, "max_attempts": 3,
+              "max_running": 2},
              {"e": "type", "name": "paced", "kind": "webhook", "ttr": 5.0, "retry": 1.0, "max_attempts": 3, "rate": 2}]
 
     def judge(self, events, rows, **more):
@@ -118,6 +120,23 @@ class BooksAndLimits(unittest.TestCase):
     def test_no_more_run_at_once_than_may(self):
         self.assertEqual(self.judge(*self.several("few", [10.1, 10.2, 10.4, 10.5], 0.3)), [])
         self.assertEqual(self.judge(*self.several("few", [10.1, 10.2, 10.3], 0.3)), [("I12", "more than max_running")])
+
+    def test_no_more_are_leased_at_once_than_may(self):
+        more = ("I12", "more than max_running")
+        def judge(times, *events):
+            jobs, rows = [], []
+            for number, t in enumerate(times, 1):
+                jobs += [create(f"k{number}", str(number), "scarce"),
+                         lease(str(number), f"t{number}", t, type="scarce")]
+                rows.append(row(str(number), f"k{number}", "scarce", started=t))
+            return more in self.judge([*jobs, *events], rows)
+        self.assertFalse(judge([10.1, 10.2]))
+        self.assertTrue(judge([10.1, 10.2, 10.3]))
+        self.assertFalse(judge([10.1, 10.2, 10.3], settle("1", "t1", 10.25)))
+        self.assertTrue(judge([10.1, 10.2, 10.3], settle("1", "t1", 10.35)))
+        self.assertFalse(judge([10.1, 10.2, 15.15]))  # the lease of the first has ended
+        self.assertFalse(judge([10.1, 10.2, 11.0], fault(10.5, 11, "clock_second", hastens=5)))
+        self.assertFalse(judge([10.1, 10.2, 11.0], fault(10.5, 11, "clock_control", ends_permits=True)))
 
     def test_nothing_starts_faster_than_its_rate(self):
         self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 2 for i in range(16)], 0)), [])

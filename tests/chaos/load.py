@@ -21,6 +21,8 @@ TYPES = {
     "hook": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 3,
              "backoff": {"delays_ms": [500]}},
     "pull": {"handler": {"kind": "pull"}, "ttr_ms": 3000, "max_attempts": 8, "backoff": {"delays_ms": [500]}},
+    "scarce": {"handler": {"kind": "pull"}, "ttr_ms": 3000, "max_attempts": 8, "backoff": {"delays_ms": [500]},
+               "max_running": 5},
     "ledger": {"handler": {"kind": "sql", "function": "public.book"}, "ttr_ms": 3000, "max_attempts": 8,
                "backoff": {"delays_ms": [500]}},
     "few": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 8,
@@ -166,7 +168,7 @@ class Crowd(Caller):
     """Creates more jobs at once than the limits of their types let run, in waves."""
 
     # By type, how many jobs, and every how many turns: more than the checker allows, and on average fewer than may run.
-    WAVES = {"few": (40, 1), "paced": (150, 3)}
+    WAVES = {"few": (40, 1), "scarce": (20, 1), "paced": (150, 3)}
     number = 0
 
     def work(self):
@@ -349,19 +351,22 @@ class Consumer(Caller):
         super().__init__(load, name)
         self.is_over, self.late = load.is_at_rest, []
 
-    def work(self):
+    def lease(self, type):
         sent, heard, answer, _, reply = self.client.call(
-            "POST", "/v1/types/pull/lease", {"max": 100, "wait_ms": 1000}, timeout=5)
+            "POST", f"/v1/types/{type}/lease", {"max": 100, "wait_ms": 1000}, timeout=5)
         if answer != "ok":
             self.is_over.wait(0.2)
-            return
+            return []
         items = reply["items"]
         if items:
-            self.history.write("lease", b=sent, t=heard, type="pull", node=items[0]["node"], items=[
+            self.history.write("lease", b=sent, t=heard, type=type, node=items[0]["node"], items=[
                 [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
                 for item in items])
+        return items
+
+    def work(self):
         acks, nacks, kept = [], [], []
-        for item in items:
+        for item in self.lease("pull"):
             lease = (item["job_id"], item["lease_token"])
             lot = zlib.crc32(item["biz_id"].encode()) % 100 if item["attempts"] == 1 else 99
             if lot == 0:
@@ -393,6 +398,18 @@ class Consumer(Caller):
         return True
 
 
+class Holder(Consumer):
+    """Of a type with a limit: holds what it has leased for a moment, and forgets some. It extends nothing: what is
+    extended at another node than its own may be leased beyond the limit (ADR 0018)."""
+
+    def work(self):
+        items = self.lease("scarce")
+        if items:
+            self.is_over.wait(0.2)
+        self.settle("ack", [(item["job_id"], item["lease_token"]) for item in items
+                            if item["attempts"] > 1 or zlib.crc32(item["biz_id"].encode()) % 20])
+
+
 class Load:
     """All callers. Thread: the main thread; `remember` and `some_job` any."""
 
@@ -411,6 +428,7 @@ class Load:
         self.creators += [Crowd(self, f"{prefix}crowd")]
         self.creators += [Business(self, f"{prefix}business-{i}") for i in range(2)]
         self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
+        self.consumers += [Holder(self, f"holder-{i}") for i in range(2)]
 
     def remember(self, jobs):
         with self.lock:

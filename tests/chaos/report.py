@@ -31,6 +31,8 @@ class Report:
         print(f"{unseen} attempts of webhooks were counted, and no handler saw them start")
         print(f"{len(history.snapshots)} snapshots in which counts and rows were compared")
         print(f"{self.checker.aliases()} ids of repeated creates stand for jobs with other ids")
+        for type, most in sorted(self.checker.most_at_once.items()):
+            print(f"{most} jobs of {type} at once, of {history.types[type]['max_running']} that may be")
         takeovers = self.checker.takeovers
         print(f"{len(takeovers)} deaths of nodes were judged, by {takeovers.total():,} jobs")
         print()

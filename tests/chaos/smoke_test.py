@@ -26,6 +26,8 @@ class Chaos(RunCase):
         self.assertGreater(len(checker.rows), 1000)
         self.assertGreater(checker.aliases(), 0)
         self.assertEqual(len(checker.takeovers), 1)
+        self.assertEqual(checker.most_at_once.keys(), {"few", "scarce"})
+        self.assertGreater(min(checker.most_at_once.values()), 1)
         told = [{cancel["result"] for cancel in cancels} for cancels in checker.history.cancels.values()]
         self.assertIn({"cancelled", "finished"}, told)
         self.assertGreater(len(checker.history.snapshots), 20)
