@@ -6,6 +6,7 @@ must then fit.
 """
 import collections
 import dataclasses
+import math
 
 from job_history import shard_of
 
@@ -410,15 +411,17 @@ class Checker:
         most = takeover_time(self.heartbeat_timeout)
         deaths = self.deaths(most)
         for row in self.rows.values():
-            if row.started_at is None or row.job_id in self.history.moves or row.type != "noop":
+            is_over = row.started_at is None and row.status in TERMINAL
+            if is_over or row.job_id in self.history.moves or row.type != "noop":
                 continue
             asked = self.history.asked.get(row.biz_id)
             due = max(row.action_time, asked.acknowledged if asked and asked.acknowledged else 0.0)
+            late = math.inf if row.started_at is None else row.started_at - due
             for begin, end in deaths:
                 if begin <= due <= end:
                     self.takeovers[begin] += 1
-                    if row.started_at - due > most:
-                        self.broken("I8", "nobody took over in time", row.job_id, f"{row.started_at - due:.1f} s late")
+                    if late > most:
+                        self.broken("I8", "nobody took over in time", row.job_id, f"{late:.1f} s late")
 
     def deaths(self, most):
         """Of each node that died while all else was well, [begin, end] of the times that can show whether it was

@@ -169,6 +169,7 @@ class BooksAndLimits(unittest.TestCase):
         killed = fault(9, 20, dead_until=18)
         self.assertEqual(judge(killed), [nobody])
         self.assertEqual(judge(killed, rows=[row("1", type="noop", started=15)]), [])
+        self.assertIn(nobody, judge(killed, rows=[row("1", type="noop", status="pending", started=None)]))
         # Not judged: what else can be why it waits.
         for other in (fault(1, 4, "crash"), fault(12, 13, "crash")):
             self.assertEqual(judge(other, killed), [])
