@@ -198,6 +198,8 @@ std::unordered_set<std::size_t> PgCreate::created_twice(pqxx::transaction_base& 
 
 void PgCreate::settle_keys(pqxx::transaction_base& tx) {
   const std::unordered_set<std::size_t> twice = created_twice(tx);
+  std::unordered_set<JobId> undone;
+  for (const std::size_t i : twice) undone.insert(ids_[i]);
   PgArray ids, shards, types, biz_ids, keys, times, attributes, own_max;
   std::vector<std::size_t> items;
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
@@ -221,6 +223,7 @@ void PgCreate::settle_keys(pqxx::transaction_base& tx) {
   std::vector<std::size_t> to_undo;
   std::vector<Update> updates;
   for (const auto& row : rows) {
+    if (undone.contains(row["job_id"].as<JobId>())) continue;  // another item of this call made it
     const std::size_t item = items[row["ord"].as<std::size_t>() - 1];
     if (is_settled_[item]) to_undo.push_back(item);
     is_settled_[item] = true;

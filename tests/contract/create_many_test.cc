@@ -140,6 +140,28 @@ TEST_P(StoreContract, TheSameKeyTwiceInOneCallIsOneJob) {
   EXPECT_EQ(replies[2].kind, CreateKind::key_reused);
 }
 
+// Coalesced creates are such calls, too.
+TEST_P(StoreContract, TheKeyOfAnEndedJobTwiceInOneCallCreatesNothing) {
+  for (const OnConflict rule : {OnConflict::keep, OnConflict::replace, OnConflict::earliest, OnConflict::latest}) {
+    NewJob job = keyed("k-" + std::to_string(static_cast<int>(rule)), at(db->now() + kLong));
+    const JobId id = create(job);
+    cancel(id);
+    NewJob earlier = job;
+    *earlier.when.at -= kLong / 2;
+    job.on_conflict = earlier.on_conflict = rule;
+    const std::vector<NewJob> wanted = {job, earlier, job};
+    const auto replies = must(db->client_store().create(wanted, CreateMode::each_by_itself));
+    ASSERT_EQ(replies.size(), 3u);
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      const CreateKind of_kept = i == 1 ? CreateKind::key_reused : CreateKind::existing;
+      EXPECT_EQ(replies[i].kind, rule == OnConflict::keep ? of_kept : CreateKind::not_pending) << i;
+      EXPECT_EQ(replies[i].job_id, id) << i;
+    }
+    EXPECT_EQ(find(id).status, JobStatus::cancelled);
+  }
+  EXPECT_EQ(must(db->reports().list({})).jobs.size(), 4u);
+}
+
 TEST_P(StoreContract, TheSameKeyThroughTwoSessionsIsOneJob) {
   const NewJob job = keyed("k", in(kLong));
   const JobId id = create(job);
