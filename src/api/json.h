@@ -94,9 +94,8 @@ class JsonDocument {
   // `verbatim`: name of a field. Its value, at any depth, is kept as compact JSON with the numbers unchanged; read it
   // with verbatim_text(). Numbers in it that take over 64 KiB when written without exponent are a mistake.
   explicit JsonDocument(std::string_view text, std::string_view verbatim = {});
-  // As above, for a batch. `list`: name of an array of the root. A mistake inside one of its objects or arrays goes to
-  // item_problem() and leaves the other items valid. Text that is not JSON, and too many values, still fail the whole
-  // text.
+  // As above, for a batch. `list`: name of an array of the root. A mistake in one of its items goes to item_problem()
+  // and leaves the other items valid. Text that is not JSON, and too many values, still fail the whole text.
   JsonDocument(std::string_view text, std::string_view verbatim, std::string_view list);
   ~JsonDocument();
   JsonDocument(const JsonDocument&) = delete;

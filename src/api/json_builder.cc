@@ -181,14 +181,14 @@ bool JsonBuilder::real(std::string_view written) {
 }
 
 bool JsonBuilder::string(std::string_view value) {
-  if (value.find('\0') != value.npos) return fail("The text holds a NUL character.");
+  if (value.find('\0') != value.npos) return fail("The text holds a NUL character or a lone surrogate.");
   return is_verbatim() ? wrote(text_.value(value)) : add(value);
 }
 
 bool JsonBuilder::key(std::string_view name) {
   Level& level = levels_.back();
   level.key = name;
-  if (name.find('\0') != name.npos) return fail("The name of a field holds a NUL character.");
+  if (name.find('\0') != name.npos) return fail("The name of a field holds a NUL character or a lone surrogate.");
   if (level.container == nullptr) {
     text_.key(name);
     level.keys.emplace_back(name);
@@ -268,7 +268,9 @@ bool JsonBuilder::end(bool is_object) {
 
 bool JsonBuilder::fail(std::string detail) {
   if (!is_in_item()) return fail_whole(std::move(detail));
-  items_->problems.emplace(levels_[1].container->size() - 1, Problem{400, std::move(detail), path()});
+  Problem problem{400, std::move(detail), path()};
+  if (levels_.size() == 2 && !add(nullptr)) return false;  // a simple value at fault still takes its place in the list
+  items_->problems.emplace(levels_[1].container->size() - 1, std::move(problem));
   skipped_depth_ = levels_.size() - 2;
   // The text of a verbatim field inside the item is dropped with the item.
   while (levels_.size() > 2) levels_.pop_back();
@@ -285,7 +287,7 @@ bool JsonBuilder::fail_whole(std::string detail) {
 }
 
 bool JsonBuilder::is_in_item() const {
-  return items_ != nullptr && levels_.size() > 2 && levels_[0].key == items_->list && levels_[1].container->is_array();
+  return items_ != nullptr && levels_.size() > 1 && levels_[0].key == items_->list && levels_[1].container->is_array();
 }
 
 bool JsonBuilder::skips_begin() {
@@ -342,6 +344,28 @@ std::string with_short_exponents(std::string_view text) {
   return out;
 }
 
+// Whether the text has a \u escape of a surrogate there: a leading one if `second` is "89abAB", a trailing one if it is
+// "cdefCDEF" (the digits that may follow the D).
+bool is_surrogate(std::string_view text, std::size_t at, std::string_view second) {
+  const std::string_view escape = text.substr(std::min(at, text.size()), 6);
+  return escape.size() == 6 && escape.starts_with("\\u") && (escape[2] == 'd' || escape[2] == 'D') &&
+         second.find(escape[3]) != second.npos && escape.find_first_not_of("0123456789abcdefABCDEF", 4) == escape.npos;
+}
+
+// The parser stops at a surrogate without the other of its pair. A NUL character is refused as well, and lets it
+// continue. Every byte keeps its place.
+std::string with_nul_for_lone_surrogates(std::string_view text) {
+  constexpr std::string_view kLeading = "89abAB", kTrailing = "cdefCDEF";
+  std::string out(text);
+  for (std::size_t i = text.find('\\'); i != text.npos; i = text.find('\\', i)) {
+    const bool is_leading = is_surrogate(text, i, kLeading);
+    const bool is_pair = is_leading && is_surrogate(text, i + 6, kTrailing);
+    if (!is_pair && (is_leading || is_surrogate(text, i, kTrailing))) out.replace(i + 2, 4, "0000");
+    i += is_pair ? 12 : 2;  // escapes begin with two characters, "\\\\" among them
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, json& root, JsonItems* items) {
@@ -351,13 +375,16 @@ std::optional<Problem> build_json(std::string_view text, std::string_view verbat
   boost::json::basic_parser<JsonBuilder> parser(options, root, verbatim, items);
   boost::system::error_code ec;
   const std::size_t read = parser.write_some(/*more=*/false, text.data(), text.size(), ec);
-  if (ec == boost::json::error::exponent_overflow) {
-    root = nullptr;
-    if (items != nullptr) items->problems.clear();
-    const std::string again = with_short_exponents(text);
-    return build_json(again, verbatim, root, items);
-  }
   if (auto problem = parser.handler().take_problem()) return problem;
+  if (ec) {
+    const bool is_exponent = ec == boost::json::error::exponent_overflow;
+    const std::string again = is_exponent ? with_short_exponents(text) : with_nul_for_lone_surrogates(text);
+    if (again != text) {
+      root = nullptr;
+      if (items != nullptr) items->problems.clear();
+      return build_json(again, verbatim, root, items);
+    }
+  }
   if (!ec && read < text.size()) ec = boost::json::error::extra_data;
   if (!ec) return {};
   return Problem{400, "The body is not JSON: at byte " + std::to_string(read) + ": " + ec.message() + "."};

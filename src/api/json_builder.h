@@ -14,8 +14,7 @@
 
 namespace tocsin {
 
-// An array whose items may be wrong one by one, such as the jobs of a batch. Only objects and arrays count as items; a
-// mistake in any other element fails the whole text.
+// An array whose items may be wrong one by one, such as the jobs of a batch.
 struct JsonItems {
   std::string_view list;                    // in: name of the array, a field of the outermost object
   std::map<std::size_t, Problem> problems;  // out: the first mistake inside an item, by the item's index
@@ -36,7 +35,9 @@ struct JsonItems {
 //
 // The parser takes an exponent that does not fit an int for text that is not JSON. So exponents of over four digits are
 // then shortened to 9999, which is out of range as well, and the text is parsed again: now the mistake names its field.
-// Byte offsets in other mistakes refer to the shortened text.
+// Byte offsets in other mistakes refer to the shortened text. The parser does not say which mistake a lone surrogate
+// is. So after other text that is not JSON the escapes of lone surrogates become \u0000, and the text is parsed again,
+// too.
 std::optional<Problem> build_json(std::string_view text, std::string_view verbatim, nlohmann::json& root,
                                   JsonItems* items = nullptr);
 

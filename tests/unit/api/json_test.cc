@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/json_writer.h"
+#include "support/api_fixture.h"
 
 namespace tocsin {
 namespace {
@@ -54,7 +55,11 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"RepeatedKeyInAttribute", R"({"attribute":1,"attribute":2})", "attribute"},
         Bad{"NulInText", R"({"a":"x\u0000y"})", "a"},
         Bad{"NulInKey", R"({"a":{"x\u0000":1}})", std::string("a.x\0", 4)}, Bad{"RawControl", "{\"a\":\"x\ny\"}", ""},
-        Bad{"LoneHighSurrogate", R"({"a":"\ud800"})", ""}, Bad{"LoneLowSurrogate", R"({"a":"\udc00"})", ""},
+        Bad{"LoneHighSurrogate", R"({"a":"\ud800"})", "a"}, Bad{"LoneLowSurrogate", R"({"a":[0,"\\\uDC00"]})", "a[1]"},
+        Bad{"LeadingSurrogateTwice", R"({"a":"\ud83d\ud83d\ude00"})", "a"},
+        Bad{"SurrogatesInWrongOrder", R"({"a":"\ude00\ud83d, and what follows"})", "a"},
+        Bad{"LoneSurrogateInKey", R"({"a":{"\uDBFFx":1}})", std::string("a.\0x", 4)},
+        Bad{"SurrogateOfThreeDigits", R"({"a":"\ud80x"})", ""}, Bad{"PairOfThreeDigits", R"({"a":"\ud83d\ude0x"})", ""},
         Bad{"InvalidUtf8", "{\"a\":\"\xC3\x28\"}", ""}, Bad{"OverlongUtf8", "{\"a\":\"\xC0\xAF\"}", ""},
         Bad{"SurrogateInUtf8", "{\"a\":\"\xED\xA0\x80\"}", ""}, Bad{"HugeNumber", R"({"a":1e400})", "a"},
         Bad{"HugeNegative", R"({"a":[0,-1e999]})", "a[1]"},
@@ -115,6 +120,22 @@ TEST(VerbatimField, KeepsNumbersAsWritten) {
   EXPECT_EQ(root.integer("y", {0, 9}), 2);
   root.end();
   EXPECT_FALSE(document.problem());
+}
+
+TEST(StrictJson, TakesPairsOfSurrogatesAndWhatLooksLikeLoneOnes) {
+  const std::string pair = "\xf0\x9f\x98\x80";
+  for (const auto& [text, value] : {std::pair<std::string, std::string>(R"(\ud83d\ude00\uD83D\uDE00)", pair + pair),
+                                    {R"(\\ud83d)", "\\ud83d"},
+                                    {R"(\ue000\ud7ff)", "\xee\x80\x80\xed\x9f\xbf"}}) {
+    JsonDocument document(R"({"a":")" + text + "\"}");
+    EXPECT_EQ(document.root().string("a", 1, 100), value) << text;
+    // And beside a lone one they are not taken for another.
+    JsonDocument batch(R"({"jobs":["\ud83d",{"a":")" + text + "\"}]}", "", "jobs");
+    auto items = batch.root().objects("jobs", 9, true);
+    ASSERT_TRUE(items) << text;
+    EXPECT_TRUE(batch.item_problem(0)) << text;
+    EXPECT_EQ(items->back().string("a", 1, 100), value) << text;
+  }
 }
 
 TEST(VerbatimField, MayBeAnyValue) {
@@ -207,6 +228,68 @@ TEST(JsonWriter, PutsCommas) {
   out.begin_object().field("a", 1).key("b").begin_array().value("x").begin_object().end_object().null().end_array();
   out.field("c", std::optional<std::string>()).field("d", 0.1).members(R"("e":true)").end_object();
   EXPECT_EQ(text, R"({"a":1,"b":["x",{},null],"c":null,"d":0.1,"e":true})");
+}
+
+// ---- batches: a mistake in the text of one item
+
+using Batch = ApiTest;
+
+std::string jobs_of(const std::vector<std::string>& items) {
+  std::string body = "{\"jobs\":[";
+  for (const std::string& item : items) body += (body.back() == '[' ? "" : ",") + item;
+  return body + "]}";
+}
+
+TEST_F(Batch, PartialRefusesOnlyTheItemWithAMistakeInItsText) {
+  const auto with = [](const std::string& more) {
+    return R"({"biz_type":"order.unpaid","biz_id":"x","delay_ms":1)" + more + "}";
+  };
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {with(R"(,"attribute":{"a":"\u0000"})"), "jobs[0].attribute"},
+      {with(R"(,"attribute":{"a":[1,{"b\u0000":2}]})"), "jobs[0].attribute"},
+      {with(R"(,"attribute":{"a":1,"a":2})"), "jobs[0].attribute"},
+      {with(R"(,"attribute":[{"a":1,"a":{"c":[1]}},{"b":[1,2]}])"), "jobs[0].attribute"},
+      {with(R"(,"biz_id":"y")"), "jobs[0].biz_id"},
+      {with(R"(,"max_attempts":1e999)"), "jobs[0].max_attempts"},
+      {with(R"(,"attribute":1e999)"), "jobs[0].attribute"},
+      {with(R"(,"attribute":1e99999999999)"), "jobs[0].attribute"},
+      {with(R"(,"attribute":{"e9":"\\\"1e99999999999","b":[1,-2.5E+99999999999]})"), "jobs[0].attribute"},
+      {with(R"(,"max_attempts":1e-99999999999)"), "jobs[0].max_attempts"},
+      {with(R"(,"attribute":)" + std::string(40, '[') + std::string(40, ']')), "jobs[0].attribute"},
+      {"5", "jobs[0]"},
+      {"1e999", "jobs[0]"},
+      {"-1e99999999999", "jobs[0]"},
+      {R"("\u0000")", "jobs[0]"},
+      {with(R"(,"attribute":"\ud83d")"), "jobs[0].attribute"},
+      {with(R"(,"attribute":{"x":["\ude00"]})"), "jobs[0].attribute"},
+      {with(R"(,"idempotency_key":"\uD83D \uDE00")"), "jobs[0].idempotency_key"},
+      {R"({"\ud83d":1})", std::string("jobs[0].\0", 9)},
+      {R"("\ud83d")", "jobs[0]"},
+      {"[[1]]", "jobs[0]"},
+      {"null", "jobs[0]"},
+  };
+  int n = 0;
+  for (const auto& [text, field] : bad) {
+    const std::string next = with(R"(,"idempotency_key":")" + std::to_string(++n) + '"');
+    const Answer answer = post("/v1/jobs/batch?partial=true", jobs_of({text, next, text}));
+    ASSERT_EQ(answer.status, 201) << text << ": " << answer.text;
+    const Json& items = answer.body.at("items");
+    ASSERT_EQ(items.size(), 3u) << text;
+    EXPECT_EQ(items[0].at("error").at("status"), 400) << text;
+    EXPECT_EQ(items[0].at("error").value("field", std::string()), field) << text;
+    EXPECT_EQ(items[1].value("created", false), true) << text << ": " << answer.text;
+    EXPECT_TRUE(items[2].contains("error")) << text;
+    EXPECT_EQ(post("/v1/jobs/batch", jobs_of({text, next})).status, 400) << text;
+  }
+  const std::string zeros = with(R"(,"attribute":[1e000005,1E-00000,1e+00000])");
+  const Answer kept = post("/v1/jobs/batch?partial=true", jobs_of({with(R"(,"attribute":1e99999999999)"), zeros}));
+  EXPECT_EQ(kept.body.at("items")[1].value("created", false), true) << kept.text;
+  const Answer both = post("/v1/jobs/batch?partial=true",
+                           jobs_of({with(R"(,"attribute":"\ud83d")"), zeros, with(R"(,"attribute":1e99999999999)")}));
+  EXPECT_EQ(both.body.at("items")[1].value("created", false), true) << both.text;
+  EXPECT_EQ(backend.database.live().size(), bad.size() + 2);
+  EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"jobs":[{]})").status, 400);
+  EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"x":1,"x":2,"jobs":[]})").status, 400);
 }
 
 TEST(Problem, IsProblemJson) {
