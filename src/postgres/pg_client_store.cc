@@ -25,6 +25,8 @@ constexpr std::size_t kMostIds = 4096;
 constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
 constexpr int kMostTriesOfWaiting = 600;  // of 5 ms: 3 s, as the wait for a lock
+// A partial batch begins no wait for a held key this long after its first one.
+constexpr auto kWaitsOfBatch = std::chrono::seconds(3);
 
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
@@ -114,10 +116,11 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
   int tries = mode == CreateMode::each_but_held ? kMostHeldTries : kMostTriesOfWaiting;
   if (auto done = create_unheld(jobs, 0, replies, held, tries); !done) return done.error();
   bool may_wait = waits_for_keys(mode);
+  const auto waits_end = std::chrono::steady_clock::now() + kWaitsOfBatch;
   for (const std::size_t i : held) {
     replies[i].kind = CreateReply::Kind::locked;
-    if (!may_wait) continue;
-    // One wait in all: keys that are held after it are not waited for.
+    // One wait that fails ends all. So does the time: the holders may end one after the other.
+    if (!may_wait || std::chrono::steady_clock::now() >= waits_end) continue;
     auto late = create_at_once(jobs.subspan(i, 1), CreateMode::each_by_itself, 1);
     if (late)
       replies[i] = std::move(late->front());
