@@ -22,8 +22,18 @@ int show(const ReadOptions& options, const std::string& path, void (*print)(cons
   return 0;
 }
 
-void print_items(const Json& reply) {
-  const Json items = reply.value("items", Json::array());
+// Prints every page of a list as JSON, or its items human-readable by `print`.
+int show_list(const ReadOptions& options, const std::string& path, void (*print)(const Json& items)) {
+  const Pages all = read_pages(options.connection, path, {{"limit", "1000"}}, /*are_all=*/true);
+  note_missing(std::cerr, {{"missing", all.missing}});
+  if (options.json)
+    std::cout << all.text << '\n';
+  else
+    print(all.items);
+  return 0;
+}
+
+void print_items(const Json& items) {
   if (items.empty())
     std::cout << "none\n";
   else
@@ -31,9 +41,9 @@ void print_items(const Json& reply) {
 }
 
 // Shows a move as words, in a column that exists only while a shard is moving.
-void print_shards(const Json& reply) {
-  Json shown = reply;
-  for (Json& item : shown["items"])
+void print_shards(const Json& items) {
+  Json shown = items;
+  for (Json& item : shown)
     if (const auto move = item.find("move"); move != item.end())
       *move = move->value("state", "") + " to " + move->value("to", "");
   print_items(shown);
@@ -77,8 +87,8 @@ void print_explanation(const Json& reply) {
   print_record(std::cout, evidence, screen_width());
 }
 
-int nodes(ReadOptions& options) { return show(options, "/v1/nodes", print_items); }
-int shards(ReadOptions& options) { return show(options, "/v1/shards", print_shards); }
+int nodes(ReadOptions& options) { return show_list(options, "/v1/nodes", print_items); }
+int shards(ReadOptions& options) { return show_list(options, "/v1/shards", print_shards); }
 int stats(ReadOptions& options) { return show(options, "/v1/stats", print_stats); }
 int explain(ReadOptions& options) {
   return show(options, "/v1/jobs/" + options.job_id + "/explain", print_explanation);

@@ -143,10 +143,12 @@ void expect_fits(CLI::App& command) {
 Ran run_against(const std::string& path, std::vector<std::string> answers, std::vector<std::string> words) {
   httplib::Server server;
   std::size_t answered = 0;
-  server.Post(path, [&](const httplib::Request&, httplib::Response& response) {
+  const auto answer = [&](const httplib::Request&, httplib::Response& response) {
     response.set_content(answered < answers.size() ? answers[answered] : "", "application/json");
     ++answered;
-  });
+  };
+  server.Get(path, answer);
+  server.Post(path, answer);
   words.insert(words.end(), {"--url", "http://127.0.0.1:" + std::to_string(server.bind_to_any_port("127.0.0.1"))});
   std::jthread serving([&] { server.listen_after_bind(); });
   const Ran ran = run(words);
@@ -191,6 +193,21 @@ TEST(Cli, RetryOfATypeIsDoneOnlyIfAllDatabasesAnswered) {
     const Ran ran = run_against("/v1/jobs/retry", {R"({"retried":1,")" + std::string(list) + R"(":["east"]})"}, retry);
     EXPECT_EQ(ran.code, 1) << list;
     EXPECT_NE(ran.err.find("east"), std::string::npos) << ran.err;
+  }
+}
+
+TEST(Cli, NodesAndShardsAreListedToTheLastPage) {
+  for (const std::string list : {"nodes", "shards"}) {
+    const std::vector<std::string> pages = {R"({"items":[{"node":"first"}],"next_cursor":"c"})",
+                                            R"({"items":[{"node":"last"}],"next_cursor":null,"missing":["east"]})"};
+    for (const bool is_json : {false, true}) {
+      const Ran ran =
+          run_against("/v1/" + list, pages, is_json ? std::vector{list, std::string("--json")} : std::vector{list});
+      EXPECT_EQ(ran.code, 0) << ran.err;
+      EXPECT_NE(ran.out.find("first"), std::string::npos) << ran.out;
+      EXPECT_NE(ran.out.find("last"), std::string::npos) << ran.out;
+      EXPECT_NE(ran.err.find("do not answer: east"), std::string::npos) << ran.err;
+    }
   }
 }
 
