@@ -373,6 +373,19 @@ TEST_F(SqlVerbs, ACreateHasItsTransactionIdBeforeItReadsItsClock) {
   waiting.get();
 }
 
+TEST_F(SqlVerbs, ARescheduleHasItsTransactionIdBeforeItReadsItsClock) {
+  const auto id = create("o");
+  pqxx::connection caller(database.url()), holder(database.url());
+  auto held = std::make_unique<pqxx::work>(holder);
+  held->exec("LOCK TABLE tocsin.job_live IN ACCESS EXCLUSIVE MODE");
+  auto waiting = std::async(std::launch::async, [&] {
+    pqxx::nontransaction(caller).exec("SELECT tocsin.reschedule_job(" + std::to_string(id) + ", '2041-01-01')");
+  });
+  EXPECT_TRUE(has_waiting_session_an_id());
+  held.reset();
+  waiting.get();
+}
+
 TEST_F(SqlVerbs, ATakeoverHasItsTransactionIdBeforeItWaits) {
   database.query("ALTER FUNCTION tocsin.take_over SET lock_timeout = '1min'");
   pqxx::connection relay(database.url()), holder(database.url());
