@@ -31,7 +31,12 @@ MonoTime Finisher::step(MonoTime now) {
   // Also while outcomes are kept, so that locked rows delay no other outcomes. The limiter bounds both.
   const bool is_quiet = shared_.outcomes.size() == 0;
   take_outcomes(now);
-  if (!set_aside_.empty() && set_aside_.front().try_at <= now) return write_set_aside(now);
+  // In turns: each try is a call for one row, so those of many rows would leave no time for other outcomes.
+  const bool is_turn_of_others = std::exchange(has_tried_set_aside_, false) && !requests_.empty();
+  if (!set_aside_.empty() && set_aside_.front().try_at <= now && !is_turn_of_others) {
+    has_tried_set_aside_ = true;
+    return write_set_aside(now);
+  }
   const MonoTime again = set_aside_.empty() ? kWhenWoken : set_aside_.front().try_at;
   if (requests_.empty()) return is_quiet ? again : now;
   const std::size_t n = std::min(requests_.size(), part_size_.most());
@@ -70,6 +75,11 @@ void Finisher::note_answer(std::size_t n) {
   if (behind_ == 0) shared_.answers.note_answer();
 }
 
+void Finisher::note_waiting(MonoTime now) {
+  while (shared_.outcomes.size() > 0) take_outcomes(now);  // what ended during the call has waited, too
+  behind_ = requests_.size();
+}
+
 void Finisher::take_outcomes(MonoTime now) {
   for (const FinishedAttempt& run : shared_.outcomes.pop_some(shared_.config.finish_batch)) {
     const ClaimedJob& claimed = *run.claimed;
@@ -97,15 +107,16 @@ MonoTime Finisher::handle_failure(MonoTime now, std::size_t n, const Error& erro
   // An Error in_doubt is handled in the same way: outcomes that were applied answer `stale` the next time.
   // The lock of a table is no answer: while another transaction holds it, nothing is written.
   if (!is_refused_row(error)) {
-    while (shared_.outcomes.size() > 0) take_outcomes(now);  // what ended during the call has waited, too
-    behind_ = requests_.size();
+    note_waiting(now);
     return now + shared_.config.retry_pause;
   }
-  note_answer(n > 1 ? 0 : 1);
   if (n > 1) {
+    // No answer for the others: many refused rows take many calls, and all that is kept waits meanwhile.
+    if (behind_ == 0) note_waiting(now);
     part_size_.note_refused(n);
     return now;
   }
+  note_answer(1);
   shared_.events.count(Counter::set_aside);
   set_aside_.push_back({std::move(requests_.front()), origins_.front(), now + kSetAsidePause});
   requests_.erase(requests_.begin());
@@ -118,7 +129,8 @@ MonoTime Finisher::write_set_aside(MonoTime now) {
   set_aside_.pop_front();
   drop_old_times(shared_, {&next.request, 1}, now);
   const auto reply = write(now, {&next.request, 1});
-  if (reply || is_refused_row(reply.error())) note_answer(0);
+  const bool is_answered = reply || is_refused_row(reply.error());
+  is_answered ? note_answer(0) : note_waiting(now);
   if (reply && reply->front() != FinishReply::busy) {
     settle(next.request, next.origin, reply->front());
     return now;
@@ -131,7 +143,7 @@ MonoTime Finisher::write_set_aside(MonoTime now) {
   }
   next.try_at = now + kSetAsidePause;
   set_aside_.push_back(std::move(next));
-  return now;
+  return is_answered ? now : now + shared_.config.retry_pause;
 }
 
 FinishRequest Finisher::request_for(MonoTime now, const FinishedAttempt& run) {

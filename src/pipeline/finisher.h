@@ -5,8 +5,8 @@
 // - Outcomes that could not be written, because the call failed or their row was locked, are kept and written again. If
 //   the process ends before, they are lost: the jobs are due again when their leases end.
 // - A batch that fails because of one row is halved until that row is alone. Its outcome is set aside and tried by
-//   itself, every 500 ms. If the database refuses its values (Error invalid), it is dropped once its lease has ended:
-//   the job is due again then.
+//   itself, every 500 ms; these tries and the other outcomes take turns. If the database refuses its values (Error
+//   invalid), it is dropped once its lease has ended: the job is due again then.
 // - A store call may take EngineShared::outcome_patience(): a third of the shortest lease, at least 1 s. After a call
 //   without an answer the next call may take twice as long (AnswerLimit).
 //
@@ -51,8 +51,10 @@ class Finisher final : public Stage {
   // Makes one store call. Returns a reply per request, in order.
   Result<std::vector<FinishReply>> write(MonoTime now, std::span<const FinishRequest> requests);
   // The database has answered a call that sent the first `n` of requests_. The wait of the outcomes is over
-  // (EngineShared::answers) when all that were kept at the last failure have been sent.
+  // (EngineShared::answers) when all that were kept at the last note_waiting() have been sent.
   void note_answer(std::size_t n);
+  // A call has brought no answer, or has shown that a batch must be split: all outcomes that are kept now wait.
+  void note_waiting(MonoTime now);
   // After a failed write of the first `n` requests: halves the batch, or sets the failing request aside. Returns when
   // to step again, as write_set_aside() does.
   MonoTime handle_failure(MonoTime now, std::size_t n, const Error& error);
@@ -73,14 +75,15 @@ class Finisher final : public Stage {
   Random random_;
   std::vector<FinishRequest> requests_;  // not written yet
   std::vector<Origin> origins_;          // origins_[i] belongs to requests_[i]
-  std::size_t behind_ = 0;               // how many of them were kept at the last failure, and not sent since
+  std::size_t behind_ = 0;               // how many of them waited at the last note_waiting(), and were not sent since
   PartSize part_size_;                   // of the requests in one call
   struct SetAside {
     FinishRequest request;
     Origin origin;
     MonoTime try_at;
   };
-  std::deque<SetAside> set_aside_;  // by try_at
+  std::deque<SetAside> set_aside_;    // by try_at
+  bool has_tried_set_aside_ = false;  // the last call was a try of one of them
   struct Retry {
     JobId job_id;
     TypeId type_id;

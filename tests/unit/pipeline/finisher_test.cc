@@ -360,6 +360,31 @@ TEST_F(FinisherTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
+// A trigger that fails on one history table refuses every job that ends there.
+TEST_F(FinisherTest, ManyRefusedOutcomesHoldUpNoOthers) {
+  constexpr JobId kCulprits = 600;  // at a millisecond per call, one of them is always due for its next try
+  bool is_slow = false;
+  std::vector<JobId> written;
+  store.on_finish = [&](std::span<const FinishRequest> requests) -> Result<std::vector<FinishReply>> {
+    now += is_slow ? 1ms : 0ms;
+    if (std::ranges::any_of(requests, [](const auto& request) { return request.job_id <= kCulprits; }))
+      return Error{ErrorCode::unavailable, "the trigger fails", kRefused};
+    for (const FinishRequest& request : requests) written.push_back(request.job_id);
+    return std::vector<FinishReply>(requests.size(), FinishReply::applied);
+  };
+  for (JobId id = 1; id <= kCulprits; ++id) give(claimed(id, 1), Outcome::done());
+  for (MonoTime next = now; next <= now;) next = step();
+  ASSERT_EQ(events[Counter::set_aside], kCulprits);
+  is_slow = true;
+  now += 1s;
+  for (JobId id = kCulprits + 1; id <= kCulprits + 100; ++id) {
+    give(claimed(id, 1), Outcome::done());
+    for (int steps = 0; steps < 3; ++steps) step();
+  }
+  EXPECT_EQ(written.size(), 100U);
+  EXPECT_EQ(running(), static_cast<std::size_t>(kCulprits));
+}
+
 TEST_F(FinisherTest, GivesUpARefusedOutcomeWhenItsLeaseIsOver) {
   ClaimedJob job = claimed(1, 1);
   job.lease_deadline = now + 2s;
@@ -415,6 +440,21 @@ TEST_F(FinisherTest, TheWaitIsOverWhenAllThatWasKeptIsSent) {
   EXPECT_TRUE(shared().has_late_outcomes(now)) << "two of them wait";
   step();
   EXPECT_FALSE(shared().has_late_outcomes(now)) << "that their rows are locked is an answer";
+}
+
+// Each of its parts may take long, too, and the leases of the jobs behind it may end meanwhile.
+TEST_F(FinisherTest, ARefusedBatchIsNoAnswerToTheOutcomesInIt) {
+  for (JobId id = 1; id <= 4; ++id) give(claimed(id, 1), Outcome::done());
+  store.on_finish = [&](std::span<const FinishRequest> requests) -> Result<std::vector<FinishReply>> {
+    now += 1s;
+    if (requests.size() > 2) give(claimed(5, 1), Outcome::done());
+    return Error{ErrorCode::invalid, "not this one", ""};
+  };
+  for (int calls = 0; events[Counter::set_aside] < 5; ++calls) {
+    ASSERT_LT(calls, 20);
+    step();
+    EXPECT_EQ(shared().has_late_outcomes(now), events[Counter::set_aside] < 5) << events[Counter::set_aside];
+  }
 }
 
 TEST_F(FinisherTest, OutcomesThatEndDuringAFailedCallAreSentWithTheKept) {
