@@ -153,7 +153,8 @@ MonoTime Claimer::pass_refused(MonoTime now) {
   } else {
     end_backlog(backlog);
   }
-  return now + shared_.config.retry_pause;
+  // Each sweep lets the backlog begin at such rows again. A pause for each would keep claims from the rows behind many.
+  return reply ? now : now + shared_.config.retry_pause;
 }
 
 // The batch took rate tokens; instant types take nothing else.

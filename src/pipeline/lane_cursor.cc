@@ -6,6 +6,7 @@ namespace tocsin {
 
 void LaneCursor::begin_sweep() {
   low_ = floor_;
+  is_low_unread_ = true;
   move_window(WallTime::min());
   exhausted_.begin();
 }
@@ -13,12 +14,14 @@ void LaneCursor::begin_sweep() {
 void LaneCursor::begin_audit() {
   audited_floor_ = floor_;
   low_ = floor_ = WallTime::min();
+  is_low_unread_ = true;
   exhausted_.begin_anew();
 }
 
 std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& rows, WallTime read_until,
                                       WallTime no_commits_before) {
   if (from > low_) return 0;
+  is_low_unread_ = false;
   const WallTime first = rows.empty() ? WallTime::max() : rows.front().candidate.fire_at - Duration(1);
   low_ = std::min({to, read_until, first});
   if (from > floor_) return 0;
@@ -31,6 +34,7 @@ std::int64_t LaneCursor::read_overdue(WallTime from, WallTime to, const Rows& ro
 
 void LaneCursor::return_to(WallTime at) {
   low_ = std::min(low_, at - Duration(1));
+  is_low_unread_ = true;
   floor_ = std::min(floor_, low_);
   audited_floor_ = std::min(audited_floor_, low_);
 }

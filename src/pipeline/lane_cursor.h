@@ -67,6 +67,9 @@ class LaneCursor {
                             WallTime no_commits_before);
   // A row that was read before is pending again, due at `at` or later: moves `low` and the floor back before `at`.
   void return_to(WallTime at);
+  // Whether no overdue read has begun at `low` since it was set back, or since the cursor began. Then rows may lie
+  // before those that a backlog of the lane covers.
+  bool is_low_unread() const { return is_low_unread_; }
   // Whether the last overdue read filled its page, so that exhausted rows may follow it.
   bool is_overdue_page_full() const { return is_overdue_page_full_; }
   void note_overdue_page(bool is_full) { is_overdue_page_full_ = is_full; }
@@ -78,6 +81,7 @@ class LaneCursor {
   JobId window_id_ = 0;
   WallTime low_ = WallTime::min(), floor_ = WallTime::min();
   WallTime audited_floor_ = WallTime::min();  // the floor before the audit under way
+  bool is_low_unread_ = true;
   bool is_page_full_ = false, is_overdue_page_full_ = false;
   bool is_paused_ = false;
 };

@@ -238,7 +238,7 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
   // shard of another node, which releases claims.
   if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard))
     shared_.events.count(Counter::audit_found, audited);
-  read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(read.kind, range, rows);
+  read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(read.kind, cursor, range, rows);
 }
 
 void Scanner::take_window(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
@@ -267,11 +267,12 @@ void Scanner::take_overdue(LaneCursor& cursor, const ScanRange& range, const Lan
   const bool is_in_backlog = shared_.due.has_backlog(range.lane);  // perhaps since the read was planned
   const auto unknown = static_cast<std::size_t>(std::ranges::count_if(
       rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
-  bool is_backlog = is_page_full && unknown > rows.size() / 2;
+  // Of a backlog, too, the rows are claimed from the table, from the oldest one on.
+  bool is_backlog = is_page_full && (is_in_backlog || unknown > rows.size() / 2);
   for (const ScanReply::Row& row : rows) {
     if (row.is_exhausted)
       expired_.push_back(row.candidate.job_id);
-    else if (!is_backlog && !is_in_backlog && !enter(row.candidate))
+    else if (!is_backlog && (is_in_backlog || !enter(row.candidate)))
       is_backlog = true;
   }
   if (!is_backlog) {
@@ -282,7 +283,7 @@ void Scanner::take_overdue(LaneCursor& cursor, const ScanRange& range, const Lan
   new_backlogs_.insert(range.lane.type_id);
 }
 
-void Scanner::take_late(ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows) {
+void Scanner::take_late(ReadKind kind, const LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
   if (rows.empty()) return;
   if (kind == ReadKind::too_late) {
     shared_.too_late.try_push({range.lane, range.before});
@@ -295,7 +296,8 @@ void Scanner::take_late(ReadKind kind, const ScanRange& range, const LaneCursor:
     else
       is_backlog = true;
   }
-  if (is_backlog) shared_.due.push_backlog({range.lane, {range.after, range.before}, Pace::catch_up});
+  const WallTime from = std::max(range.after, cursor.low());
+  if (is_backlog) shared_.due.push_backlog({range.lane, {from, range.before}, Pace::catch_up});
 }
 
 }  // namespace tocsin

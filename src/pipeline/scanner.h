@@ -26,7 +26,9 @@
 //
 // A lane becomes backlog if memory has no capacity for an overdue row, or if its overdue page is full and most of these
 // rows are not in memory. Then claimers claim its rows from the table, oldest first, and scans read only its exhausted
-// and late rows. When the backlog has ended, the lane is read at once.
+// and late rows. The backlog begins at the oldest row of that page. So after each sweep or audit, and whenever a row
+// has come back, one read of the oldest few rows tells whether there is an older one, and the backlog grows to cover
+// it. When the backlog has ended, the lane is read at once.
 //
 // Some types drop late jobs, or start them at a catch-up rate. Their overdue read begins behind the late rows; one more
 // read of the oldest few rows tells whether there are late ones. If so, the lane goes to the lease reaper (drop) or
@@ -105,7 +107,7 @@ class Scanner final : public Stage {
   void take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows, WallTime db_now);
   void take_window(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
   void take_overdue(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
-  void take_late(ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows);
+  void take_late(ReadKind kind, const LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
   bool enter(const Candidate& candidate);  // into memory; false: no capacity
   bool owns(Shard shard) const;
   // Whether a consumer asked this node for jobs of this pull type lately. Then this node reads the type's lanes in

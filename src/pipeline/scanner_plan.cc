@@ -111,7 +111,10 @@ void Scanner::plan_lane(const BizType& type, const Lane& lane, LaneCursor& curso
 void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cursor, bool is_backlog) {
   constexpr int kFew = 8;  // exhausted ones may be among them
   const bool is_late_backlog = shared_.due.has_backlog(lane, Pace::catch_up);
-  const int page = static_cast<int>(shared_.config.overdue_page);
+  // Claims of a backlog begin at its oldest row. After a sweep or an audit began, a few rows tell whether there is an
+  // older one, which was committed late.
+  const bool looks_for_older = cursor.is_low_unread();
+  const int page = is_backlog ? kFew : static_cast<int>(shared_.config.overdue_page);
   WallTime from = cursor.low();
   if (type.drop_older_than) {
     const WallTime edge = planned_at_ - *type.drop_older_than;
@@ -120,10 +123,11 @@ void Scanner::plan_overdue(const BizType& type, const Lane& lane, LaneCursor& cu
   }
   if (type.catch_up_rate_per_s) {
     const WallTime edge = planned_at_ - shared_.config.lookahead;
-    if (edge > from && !is_late_backlog) ask({lane, from, 0, edge, kFew}, cursor, ReadKind::catch_up);
+    if (edge > from && (!is_late_backlog || looks_for_older))
+      ask({lane, from, 0, edge, kFew}, cursor, ReadKind::catch_up);
     from = std::max(from, edge - Duration(1));
   }
-  if (!is_backlog) ask({lane, from, 0, planned_at_, page}, cursor, ReadKind::overdue);
+  if (!is_backlog || looks_for_older) ask({lane, from, 0, planned_at_, page}, cursor, ReadKind::overdue);
   // The claim of a backlog skips them, and so does an overdue read whose page ends before them.
   if (is_backlog || is_late_backlog || cursor.is_overdue_page_full()) plan_exhausted(lane, cursor);
 }

@@ -116,6 +116,34 @@ TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
   }
 }
 
+// Each sweep lets the backlog begin at the refused rows again, so they must be passed long before the next one.
+TEST_F(FireTest, ManyRefusedRowsOfABacklogArePassedWithoutPauses) {
+  std::set<std::pair<WallTime, JobId>> rows;
+  for (JobId id = 1; id <= 400; ++id) rows.insert({kStart + id * 1ms, id});
+  shared().due.push_backlog({{0, 3}, kStart});
+  const auto is_refused = [](JobId id) { return id <= 300; };
+  store.on_fire_due = [&](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
+    std::vector<Fired> done;
+    auto end = rows.upper_bound(span.after());
+    const auto begin = end;
+    for (; end != rows.end() && std::ssize(done) < limit; ++end) {
+      if (is_refused(end->second)) return refused();
+      done.push_back({end->second, 3, end->first, end->first});
+    }
+    rows.erase(begin, end);
+    return done;
+  };
+  store.on_scan = [&](std::span<const ScanRange> ranges, const LaneSearch&) {
+    ScanReply reply;
+    const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
+    reply.rows.push_back({{{first->second, 3, first->first}, false}});
+    return reply;
+  };
+  while (step() <= now) {
+  }
+  EXPECT_EQ(rows.size(), 300U);
+}
+
 // A bisection may last while the lease is lost or outcomes are stuck.
 TEST_F(FireTest, TheRestOfARefusedBatchIsCheckedAgain) {
   BizType type = biz_type(3, "noop");

@@ -104,6 +104,13 @@ class ScannerTest : public StageFixture {
     std::ranges::sort(ids);
     return ids;
   }
+  // Where the claims of the lane's backlog begin; max(): it is no backlog.
+  WallTime backlog_begin(Lane lane, Pace pace = Pace::fresh) {
+    auto backlog = shared().due.next_lane(lane.type_id, pace);
+    if (!backlog) return WallTime::max();
+    shared().due.put_back(*backlog);
+    return backlog->span.from;
+  }
   std::vector<ScanRange> asked_overdue() const {
     std::vector<ScanRange> out;
     std::ranges::copy_if(asked, std::back_inserter(out),

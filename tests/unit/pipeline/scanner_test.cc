@@ -309,13 +309,6 @@ TEST_F(ScannerTest, AnOverduePageOfUnknownRowsBecomesABacklog) {
   EXPECT_LT(batch.backlog->span.from, kStart - 1h) << "no row lies before it";
 }
 
-TEST_F(ScannerTest, ReadsNothingOfALaneInTheBacklog) {
-  keeps_awake = true;
-  shared().due.push_backlog({{0, 1}, kStart - 1h});
-  scan_until_it_rests();
-  EXPECT_TRUE(asked.empty());
-}
-
 TEST_F(ScannerTest, AnOverduePageOfKnownJobsIsNoBacklog) {
   config.overdue_page = 8;
   for (int i = 0; i < 8; ++i) insert(kStart + 100ms + i * 1ms);
