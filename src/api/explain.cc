@@ -46,13 +46,22 @@ std::string pause_reason(const BizType& type) {
          ".";
 }
 
-// Announces a claim only while the next scan may still find the job.
+// The next scan finds a job that is due, or whose lease has ended, within this time. Afterwards nothing is announced.
+constexpr Duration kNextScan = std::chrono::seconds(3);
+
 std::string claim_expected(Duration overdue) {
-  constexpr Duration kNextScan = std::chrono::seconds(3);
   if (overdue <= kNextScan) return "It is about to be claimed by the node that owns its shard.";
   return "No node has claimed it yet: another transaction holds its row (a cancel or reschedule in SQL that has not "
          "ended), or the node that owns its shard is behind, or got no hint. A sweep looks for such jobs every 30 "
          "seconds, an audit of all lanes every 5 minutes.";
+}
+
+// Of a job whose last attempt has lost its lease.
+std::string death_expected(Duration overdue) {
+  if (overdue <= kNextScan) return "It was the last attempt, so the job is about to be dead.";
+  return "It was the last attempt, but no node has made the job dead yet: another transaction holds its row, or the "
+         "node that owns its shard is behind, or waits to write outcomes, or the database refuses the write. Behind a "
+         "backlog or a pause a search that begins every 30 seconds looks for such jobs.";
 }
 
 // Why a due job does not run, or that it starts soon.
@@ -97,7 +106,7 @@ std::string running_reason(const Job& job, const BizType* type, WallTime now, co
     return attempt + " is running" + where + "; its lease lasts until " + rfc3339(job.fire_at) + ", another " +
            duration_text(job.fire_at - now) + ".";
   const std::string next = job.attempts >= job.max_attempts
-                               ? "It was the last attempt, so the job is about to be dead."
+                               ? death_expected(now - job.fire_at)
                                : "The job is due again, and counts as running until it is claimed. " +
                                      due_reason(type, now, hold, claim_expected(now - job.fire_at));
   return attempt + " started" + where + ", and its lease ended " + duration_text(now - job.fire_at) +

@@ -194,10 +194,13 @@ TEST_F(Explain, AnExhaustedJobIsAboutToBeDeadAlsoWhileItsTypeIsPaused) {
   const auto reason = [&] { return get("/v1/jobs/" + id + "/explain").body.at("reason").get<std::string>(); };
   backend.time += 1min;
   backend.claim(std::stoll(id));
-  backend.time += 1min;
+  backend.time += 32s;
   EXPECT_NE(reason().find("about to be dead"), std::string::npos) << reason();
   post("/v1/types/order.unpaid/pause");
   EXPECT_NE(reason().find("about to be dead"), std::string::npos) << reason();
+  backend.time += 1h;
+  EXPECT_EQ(reason().find("about to be dead"), std::string::npos) << "the scans have not found it, or it is refused";
+  EXPECT_NE(reason().find("no node has made the job dead yet"), std::string::npos) << reason();
 }
 
 TEST_F(Explain, SaysThatAJobWaitsForItsAcknowledgement) {
