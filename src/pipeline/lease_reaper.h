@@ -8,12 +8,17 @@
 // drains, or outcomes have waited for the database for longer than a lease's margin, only leases are checked: the
 // outcome of an attempt counts although its lease has ended meanwhile.
 //
-// A step makes one store call. Errors are reported to the event sink; the next step comes after retry_pause.
+// The two kinds take turns. A job with an ended lease that the store refuses to make dead rests for ten seconds at
+// most: every scan finds it again, and many such jobs must not hold up the others.
+//
+// A step makes one store call. Errors are reported to the event sink; the next step comes after retry_pause. If the
+// store refuses one row, only the next call for late jobs waits: it counts the refused rows anew to pass over them.
 // Thread: owner only (the stage's loop thread); the objects in EngineShared are safe for any thread.
 #pragma once
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/stage.h"
@@ -33,18 +38,38 @@ class LeaseReaper final : public Stage {
     const MonoTime later = shared_.flow->leases().is_empty() ? kWhenWoken : next_check_;
     if (shared_.membership.is_draining()) return later;
     if (shared_.has_late_outcomes(now)) return std::min(now + shared_.config.retry_pause, later);
-    if (to_mark_dead_.empty()) to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
-    return to_mark_dead_.empty() ? std::min(drop_late(now), later) : std::min(mark_dead(now), later);
+    take_work(now);
+    const bool is_late_due = late_ && next_drop_ <= now;
+    if (to_mark_dead_.empty() && !is_late_due) return late_ ? std::min(next_drop_, later) : later;
+    is_turn_of_late_ = is_late_due && (to_mark_dead_.empty() || !is_turn_of_late_);
+    return std::min(is_turn_of_late_ ? drop_late(now) : mark_dead(now), later);
   }
 
  private:
+  // Takes jobs that do not rest, and a late lane, from the queues if there are none.
+  void take_work(MonoTime now) {
+    if (now >= rest_ends_) {
+      resting_.clear();
+      rest_ends_ = now + kRest;
+    }
+    while (to_mark_dead_.empty() && shared_.expired.size() > 0) {
+      to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
+      std::erase_if(to_mark_dead_, [&](JobId job) { return resting_.contains(job); });
+    }
+    if (late_ || shared_.too_late.size() == 0) return;
+    late_ = shared_.too_late.pop_some(1).front();
+    passed_ = 0;
+  }
   MonoTime mark_dead(MonoTime now) {
     const std::size_t n = std::min(to_mark_dead_.size(), mark_size_.most());
     const auto marked_dead = store_.mark_dead({to_mark_dead_.data(), n});
     // A call refused for the values of one row is split until that row is alone, so that the others are written.
-    if (!marked_dead && n > 1 && is_refused_row(marked_dead.error())) {
+    if (!marked_dead && is_refused_row(marked_dead.error())) {
       shared_.events.failed(name(), marked_dead.error());
       mark_size_.note_refused(n);
+      if (n > 1) return now;
+      resting_.insert(to_mark_dead_.front());
+      to_mark_dead_.erase(to_mark_dead_.begin());
       return now;
     }
     to_mark_dead_.erase(to_mark_dead_.begin(), to_mark_dead_.begin() + static_cast<std::ptrdiff_t>(n));
@@ -55,21 +80,16 @@ class LeaseReaper final : public Stage {
     return now;
   }
   MonoTime drop_late(MonoTime now) {
-    if (!late_) {
-      const auto next = shared_.too_late.pop_some(1);
-      if (next.empty()) return kWhenWoken;
-      late_ = next.front();
-      passed_ = 0;
-    }
     const auto most = static_cast<int>(std::min(shared_.config.finish_batch, drop_size_.most()));
     const auto dropped = store_.drop_late(late_->lane, late_->before, most, passed_, shared_.config.node);
     // A refused call is split as in mark_dead(). Once the refused row is alone, later calls pass over it.
     if (!dropped && is_refused_row(dropped.error())) {
+      shared_.events.failed(name(), dropped.error());
       drop_size_.note_refused(static_cast<std::size_t>(most));
-      const MonoTime later = failed(now, dropped.error());
       if (most > 1) return now;
       ++passed_;
-      return later;
+      next_drop_ = now + shared_.config.retry_pause;
+      return now;
     }
     if (!dropped || *dropped < most) late_.reset();
     if (!dropped) return failed(now, dropped.error());
@@ -95,6 +115,7 @@ class LeaseReaper final : public Stage {
     return now + shared_.config.retry_pause;
   }
 
+  static constexpr Duration kRest = std::chrono::seconds(10);
   static constexpr std::size_t kPiece = 1000;
   static constexpr Duration kRound = std::chrono::milliseconds(500);
   static constexpr Duration kBetweenPieces = std::chrono::milliseconds(50);
@@ -106,6 +127,10 @@ class LeaseReaper final : public Stage {
   std::optional<LateLane> late_;  // the lane whose too late rows are being made dead, some per call
   int passed_ = 0;                // how many rows of that lane the store refuses: calls pass over them
   std::vector<JobId> to_mark_dead_;
+  bool is_turn_of_late_ = true;  // the last of these calls was of drop_late(), or there was none
+  MonoTime next_drop_{};         // not before: the store has refused a late row
+  std::set<JobId> resting_;      // refused within the last kRest; one call adds one job at most
+  MonoTime rest_ends_{};         // of all of them
   PartSize mark_size_, drop_size_;
 };
 

@@ -1,5 +1,8 @@
 #include "pipeline/lease_reaper.h"
 
+#include <numeric>
+#include <string>
+
 #include "unit/pipeline/finisher_fixture.h"
 
 namespace tocsin {
@@ -37,6 +40,72 @@ TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   EXPECT_EQ(marked_dead, 6);
   EXPECT_EQ(events[Counter::marked_dead], 6);
   EXPECT_EQ(step(), kWhenWoken);
+}
+
+// A trigger that fails on the table of dead jobs, or a missing right there. Each scan finds the rows again.
+TEST_F(LeaseReaperTest, ManyRefusedJobsHoldUpNoOthers) {
+  std::vector<JobId> refused(50);
+  std::iota(refused.begin(), refused.end(), 1);
+  std::vector<JobId> marked_dead;
+  int refusals = 0;
+  store.on_bury = [&](std::span<const JobId> jobs) -> Result<int> {
+    now += 1ms;
+    if (jobs.front() <= std::ssize(refused)) {
+      ++refusals;
+      return Error{ErrorCode::unavailable, "the trigger fails", kRefused};
+    }
+    marked_dead.insert(marked_dead.end(), jobs.begin(), jobs.end());
+    return static_cast<int>(jobs.size());
+  };
+  for (JobId other = 101; other <= 130; ++other) {  // one scan per second
+    give(refused);
+    give({other});
+    const MonoTime next_scan = now + 1s;
+    while (now < next_scan) now = std::max(now, std::min(step(), next_scan));
+    ASSERT_EQ(marked_dead.size(), static_cast<std::size_t>(other - 100)) << "before the next scan";
+  }
+  EXPECT_EQ(shared().expired.size(), 0U);
+  EXPECT_GT(refusals, 3 * std::ssize(refused)) << "each is tried again";
+  EXPECT_LT(refusals, 8 * std::ssize(refused)) << "but not with every scan";
+}
+
+TEST_F(LeaseReaperTest, ExhaustedJobsAndLateLanesTakeTurns) {
+  constexpr int kLateRows = 2000;
+  give({1, 2, 3, 4});
+  shared().too_late.try_push({{0, 1}, kStart});
+  std::string calls;
+  store.on_bury = [&](std::span<const JobId>) -> Result<int> {
+    calls += 'e';
+    return Error{ErrorCode::unavailable, "the trigger fails", kRefused};
+  };
+  int left = kLateRows;
+  store.on_drop_late = [&](Lane, WallTime, int limit, int) {
+    calls += 'l';
+    const int n = std::min(limit, left);
+    left -= n;
+    return n;
+  };
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(step(), now);
+  EXPECT_EQ(calls, "elelel");
+}
+
+TEST_F(LeaseReaperTest, ALateRowThatIsRefusedHoldsUpNoExhaustedJobs) {
+  shared().too_late.try_push({{0, 1}, kStart});
+  int marked_dead = 0, found = 0;
+  bool is_alone = false;
+  store.on_bury = [&](std::span<const JobId> jobs) {
+    marked_dead += static_cast<int>(jobs.size());
+    return static_cast<int>(jobs.size());
+  };
+  store.on_drop_late = [&](Lane, WallTime, int limit, int) -> Result<int> {
+    give({++found});
+    is_alone = limit == 1;
+    return Error{ErrorCode::unavailable, "the trigger fails", kRefused};
+  };
+  for (int calls = 0; !is_alone && calls < 100; ++calls) EXPECT_EQ(step(), now);
+  EXPECT_EQ(step(), now);
+  EXPECT_EQ(marked_dead, found);
+  EXPECT_EQ(step(), now + config.retry_pause) << "the rows behind it wait";
 }
 
 TEST_F(LeaseReaperTest, LeavesJobsToTheNextScanWhenTheStoreIsUnavailable) {
