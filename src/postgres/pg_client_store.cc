@@ -333,14 +333,4 @@ Result<CancelAllReply> PgClientStore::cancel_all(const std::string& biz_id, std:
   return reply;
 }
 
-Result<int> PgClientStore::retry_many(const RetryMany& request) {
-  const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
-  return session_.write<int>([&](pqxx::nontransaction& tx) {
-    const auto rows =
-        exec(tx, session_.prepared("retry_many"), request.type_id, request.from ? to_pg(*request.from) : "-infinity",
-             request.to ? to_pg(*request.to) : "infinity", request.limit, gap_us);
-    return static_cast<int>(rows.size());
-  });
-}
-
 }  // namespace tocsin

@@ -29,7 +29,7 @@ class PgClientStore final : public ClientStore {
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override;
   Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;  // pg_retries.cc
-  Result<int> retry_many(const RetryMany& request) override;
+  Result<int> retry_many(const RetryMany& request) override;                          // pg_retries.cc
   // pg_leases.cc
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
@@ -56,14 +56,16 @@ class PgClientStore final : public ClientStore {
   // Cancels the jobs and adds their replies, except for locked rows. `unanswered`: jobs without a reply. REQUIRES: it
   // is sorted.
   Status cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies);
-  // pg_retries.cc: makes dead jobs pending, and adds them to `revived`. Skips jobs that another transaction has locked,
-  // and jobs whose shard is write-frozen (moving).
+  // pg_retries.cc: makes dead jobs pending, and adds them to `revived`. Skips jobs that another transaction has locked
+  // or whose key it holds, and jobs whose shard is write-frozen (moving). A call that meets too many held keys does not
+  // reach all jobs; the next one begins with the others. REQUIRES: the ids ascend.
   using Revived = std::unordered_map<JobId, Job>;
-  Status revive(std::span<const JobId> jobs, Revived& revived);
+  Status revive(std::vector<JobId> jobs, Revived& revived);
   class LeaseWrite;  // pg_leases.cc: one call of finish_leased() or extend()
 
   Session& session_;
   const int shards_;
+  JobId next_revival_ = 0;  // revive() begins with the first job that is not below it, and goes on with the smallest
   // Unused numbers for job ids, drawn from the database's sequence in blocks of block_ (32..4096: about the use of half
   // a second). After half a second they are dropped, because ids should follow the order of creation.
   std::deque<std::int64_t> sequence_;

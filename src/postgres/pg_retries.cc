@@ -1,5 +1,10 @@
-// PgClientStore: retries of dead jobs by id: those that can be revived at once, and why the others cannot.
+// PgClientStore: retries of dead jobs. By id: those that can be revived at once, and why the others cannot. Of a type:
+// those that died first.
+//
+// To revive a job waits for a transaction that creates a job with its key, 5 ms at most (parts/revive.sql). PostgreSQL
+// does not tell which key it was, so a call writes smaller parts until the key is alone.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <unordered_map>
@@ -24,20 +29,53 @@ struct LookUp {
   std::set<TypeId> removed;
 };
 
+// How often a call may wait 5 ms for a held key. Ten tries find one held key among 500 jobs.
+constexpr int kMostKeyWaits = 10;         // of single retries, which share their thread with other changes
+constexpr int kMostKeyWaitsOfType = 600;  // of a call of its own: 3 s
+
+// Calls `write(begin, size)` for parts of `n` jobs, in their order: smaller ones where it meets contention, until the
+// job that is the reason is alone and left out; larger ones again behind it. Returns how many jobs it has reached
+// before `tries` parts had met a held lock, or the Error of a part, if it is no contention.
+Result<std::size_t> write_in_parts(std::size_t n, int tries,
+                                   const std::function<Status(std::size_t begin, std::size_t size)>& write) {
+  std::size_t begin = 0;
+  for (std::size_t size = n; begin < n && tries > 0;) {
+    size = std::min(size, n - begin);
+    const Status done = write(begin, size);
+    if (done) {
+      begin += size;
+      size *= 2;
+      continue;
+    }
+    const Error& error = done.error();
+    if (!is_contention(error.code)) return error;
+    if (error.field == kLocked) --tries;
+    if (size == 1)
+      ++begin;
+    else
+      size /= 2;
+  }
+  return begin;
+}
+
 }  // namespace
 
-Status PgClientStore::revive(std::span<const JobId> jobs, Revived& revived) {
+Status PgClientStore::revive(std::vector<JobId> jobs, Revived& revived) {
   if (jobs.empty()) return Unit{};
-  const Status done = session_.write([&](pqxx::nontransaction& tx) {
-    for (const auto& row : exec(tx, session_.prepared("retry"), array_of(jobs))) {
-      Job job = job_from_row(row);
-      revived.emplace(job.job_id, std::move(job));
-    }
-  });
-  if (done || !is_contention(done.error().code)) return done;
-  if (jobs.size() == 1) return Unit{};  // still dead: answered as locked
-  if (Status first = revive(jobs.first(jobs.size() / 2), revived); !first) return first;
-  return revive(jobs.subspan(jobs.size() / 2), revived);
+  std::rotate(jobs.begin(), std::ranges::lower_bound(jobs, next_revival_), jobs.end());
+  const auto write = [&](std::size_t begin, std::size_t size) {
+    const std::span<const JobId> part = std::span(jobs).subspan(begin, size);
+    return session_.write([&](pqxx::nontransaction& tx) {
+      for (const auto& row : exec(tx, session_.prepared("retry"), array_of(part))) {
+        Job job = job_from_row(row);
+        revived.emplace(job.job_id, std::move(job));
+      }
+    });
+  };
+  const auto reached = write_in_parts(jobs.size(), kMostKeyWaits, write);
+  if (!reached) return reached.error();
+  if (*reached < jobs.size()) next_revival_ = jobs[*reached];
+  return Unit{};  // those that are still dead are answered as locked
 }
 
 Result<std::vector<ChangeReply>> PgClientStore::retry_each(std::span<const JobId> jobs) {
@@ -83,6 +121,40 @@ Result<std::vector<ChangeReply>> PgClientStore::retry_each(std::span<const JobId
     }
   }
   return replies;
+}
+
+Result<int> PgClientStore::retry_many(const RetryMany& request) {
+  struct Dead {
+    JobId job_id;
+    std::string finished_at;
+  };
+  const auto dead = session_.write<std::vector<Dead>>([&](pqxx::nontransaction& tx) {
+    std::vector<Dead> found;
+    for (const auto& row :
+         exec(tx, session_.prepared("dead_of_type"), request.type_id, request.from ? to_pg(*request.from) : "-infinity",
+              request.to ? to_pg(*request.to) : "infinity", request.limit))
+      found.push_back({row[0].as<JobId>(), row[1].c_str()});
+    return found;
+  });
+  if (!dead) return dead.error();
+  const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
+  int revived = 0;
+  const auto write = [&](std::size_t begin, std::size_t size) {
+    PgArray times, delays;
+    std::vector<JobId> ids;
+    for (std::size_t i = begin; i < begin + size; ++i) {
+      ids.push_back((*dead)[i].job_id);
+      times.add_text((*dead)[i].finished_at);
+      delays.add(static_cast<std::int64_t>(i) * gap_us);
+    }
+    return session_.write([&](pqxx::nontransaction& tx) {
+      const auto rows = exec(tx, session_.prepared("retry_many"), array_of(ids), times.literal(), delays.literal());
+      revived += static_cast<int>(rows.size());
+    });
+  };
+  const auto reached = write_in_parts(dead->size(), kMostKeyWaitsOfType, write);
+  if (reached) return revived;
+  return revived == 0 ? reached.error() : Error{ErrorCode::in_doubt, reached.error().message, ""};
 }
 
 }  // namespace tocsin

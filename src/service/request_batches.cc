@@ -218,35 +218,40 @@ void refuse(ChangeItem& item, const Error& error) {
 
 namespace {
 
-// Takes the retries of dead jobs out of the batch and writes them by a statement of their own, because their rows are
-// in history. Returns the items that may be tried again.
-std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<ChangeItem>& items,
-                                      LockedRowAttempt which) {
+// Takes the retries of dead jobs out of the batch.
+std::vector<ChangeItem> take_retries(std::vector<ChangeItem>& items) {
   const auto first = std::stable_partition(items.begin(), items.end(), [](const ChangeItem& item) {
     return !std::holds_alternative<RetryAsked>(item.what);
   });
-  if (first == items.end()) return {};
+  std::vector<ChangeItem> retries(std::make_move_iterator(first), std::make_move_iterator(items.end()));
+  items.erase(first, items.end());
+  return retries;
+}
+
+// Writes retries of dead jobs by statements of their own, because their rows are in history. Returns the items that may
+// be tried again.
+std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<ChangeItem> items,
+                                      LockedRowAttempt which) {
+  if (items.empty()) return {};
   std::vector<JobId> ids;
-  for (auto item = first; item != items.end(); ++item) ids.push_back(std::get<RetryAsked>(item->what).request);
+  for (const ChangeItem& item : items) ids.push_back(std::get<RetryAsked>(item.what).request);
   auto replies = client_store.retry_each(ids);
   std::vector<ChangeItem> locked;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    ChangeItem& item = first[static_cast<std::ptrdiff_t>(i)];
+    ChangeItem& item = items[i];
     if (!replies)
       refuse(item, replies.error());
     else if (!answered(std::get<RetryAsked>(item.what), (*replies)[i], which))
       locked.push_back(std::move(item));
   }
-  items.erase(first, items.end());
   return locked;
 }
 
-}  // namespace
-
-std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items,
-                                      LockedRowAttempt which) {
-  std::vector<ChangeItem> locked = write_retries(client_store, items, which);
-  if (items.empty()) return locked;
+// REQUIRES: no retries.
+std::vector<ChangeItem> write_together(ClientStore& client_store, std::vector<ChangeItem> items,
+                                       LockedRowAttempt which) {
+  if (items.empty()) return {};
+  std::vector<ChangeItem> locked;
   auto replies = client_store.change_together(batch_of(items, which));
   if (!replies) {
     if (items.size() == 1 || concerns_all(replies.error())) {
@@ -254,8 +259,8 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
       return locked;
     }
     std::vector<ChangeItem> rest = second_half(items);
-    std::ranges::move(write_changes(client_store, std::move(items), which), std::back_inserter(locked));
-    std::ranges::move(write_changes(client_store, std::move(rest), which), std::back_inserter(locked));
+    locked = write_together(client_store, std::move(items), which);
+    std::ranges::move(write_together(client_store, std::move(rest), which), std::back_inserter(locked));
     return locked;
   }
   std::size_t cancels = 0, keys = 0, changes = 0;
@@ -269,6 +274,17 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
       is_answered = answered(std::get<ChangeAsked>(item.what), replies->changes[changes++], which);
     if (!is_answered) locked.push_back(std::move(item));
   }
+  return locked;
+}
+
+}  // namespace
+
+// Retries come last, because they may wait for keys that other transactions hold.
+std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items,
+                                      LockedRowAttempt which) {
+  std::vector<ChangeItem> retries = take_retries(items);
+  std::vector<ChangeItem> locked = write_together(client_store, std::move(items), which);
+  std::ranges::move(write_retries(client_store, std::move(retries), which), std::back_inserter(locked));
   return locked;
 }
 

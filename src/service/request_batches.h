@@ -60,9 +60,11 @@ std::vector<CreateItem> write_creates(ClientStore& client_store, std::vector<Cre
                                       int tries = ClientStore::kMostHeldTries);
 // Which attempt this is for the items, and whether a locked item is returned or answered:
 // - first: the first attempt of several. A locked row may delay the batch by some 50 ms. Returns locked items.
-// - second: every later attempt but the last. Waits for no lock. Returns locked items.
+// - second: every later attempt but the last. Waits for no locked row. Returns locked items.
 // - first_and_last, last: as first and second, but a locked item is answered as `locked`; none is returned.
 enum class LockedRowAttempt { first, first_and_last, second, last };
+// In each, the retries of dead jobs come after all other items, and wait some 50 ms in all for keys that other
+// transactions hold (ClientStore::retry_each).
 std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, LockedRowAttempt which);
 // Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
 // locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.

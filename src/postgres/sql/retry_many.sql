@@ -1,18 +1,11 @@
--- dead -> pending for up to $4 jobs of the type $1 that died from $2 to $3, oldest first, $5 microseconds apart.
--- Index: the days' tables of history bound what is read. Hazard: SKIP LOCKED in a materialized CTE, see claim.
-WITH c AS MATERIALIZED (
-  SELECT job_id, finished_at, $5::bigint * (row_number() OVER (ORDER BY finished_at, job_id) - 1) AS delay_us
-  FROM (
-    SELECT job_id, finished_at
-    FROM tocsin.job_history_dead h
-    WHERE type_id = $1::integer
-      AND finished_at >= $2::timestamptz
-      AND finished_at < $3::timestamptz
-      AND tocsin.lives_here(shard)
-      {{type_is_there}}
-    ORDER BY finished_at, job_id
-    LIMIT $4::integer
-    FOR UPDATE OF h SKIP LOCKED) x),
+-- dead -> pending for the jobs $1 that died at $2, each due after its delay $3 in microseconds.
+-- Index: _id of history, of the day's table. Hazards: as retry.
+WITH {{brief_lock_wait}},
+c AS MATERIALIZED (
+  SELECT h.job_id, h.finished_at, k.delay_us
+  FROM s, unnest($1::bigint[], $2::timestamptz[], $3::bigint[]) k (job_id, finished_at, delay_us)
+  JOIN tocsin.job_history_dead h ON h.job_id = k.job_id AND h.finished_at = k.finished_at
+  FOR UPDATE OF h SKIP LOCKED),
 {{revive}}
-SELECT {{live_columns}}
+SELECT job_id
 FROM j

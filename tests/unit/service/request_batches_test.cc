@@ -158,7 +158,7 @@ TEST_F(RequestBatches, ALeaseThatStaysLockedIsBusyAndOtherResultsStand) {
 }
 
 TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
-  const JobId a = create("a"), b = create("b");
+  const JobId a = create("a"), b = create("b"), c = create("c");
   const Lease of_a = lease({a}).front();
   const FinishRequest died{of_a.job_id, of_a.token, FinishRequest::Kind::dead, {}, "no"};
   ASSERT_TRUE(client_store.finish_leased({&died, 1}, "n"));
@@ -168,7 +168,7 @@ TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   items.push_back(retry(a, first));
   items.push_back(cancel(b, cancelled));
   items.push_back(retry(a, second));
-  items.push_back(retry(b, pending));
+  items.push_back(retry(c, pending));
   EXPECT_TRUE(write_changes(client_store, std::move(items), LockedRowAttempt::first).empty());
   ASSERT_TRUE(first && second && pending && cancelled);
   EXPECT_EQ(first->kind, ChangeReply::Kind::changed);
@@ -198,6 +198,17 @@ TEST_F(RequestBatches, ARetryOfALockedJobDelaysNoOtherAndIsReturned) {
   EXPECT_TRUE(write_changes(client_store, std::move(locked), LockedRowAttempt::last).empty());
   ASSERT_TRUE(held);
   EXPECT_EQ(held->kind, ChangeReply::Kind::locked);
+}
+
+// A retry may wait for a key that another transaction holds.
+TEST_F(RequestBatches, RetriesComeAfterAllOtherChanges) {
+  const JobId a = create("a"), b = create("b");
+  std::vector<std::string> answered;
+  std::vector<ChangeItem> items;
+  items.push_back({RetryAsked{a, [&](const Result<ChangeReply>&) { answered.emplace_back("retry"); }}});
+  items.push_back({CancelAsked{b, [&](const Result<CancelReply>&) { answered.emplace_back("cancel"); }}});
+  EXPECT_TRUE(write_changes(client_store, std::move(items), LockedRowAttempt::first).empty());
+  EXPECT_EQ(answered, (std::vector<std::string>{"cancel", "retry"}));
 }
 
 TEST_F(RequestBatches, EachReadGetsItsOwnAnswer) {

@@ -1,0 +1,108 @@
+// Retries of dead jobs whose keys another transaction holds: it has called create_job, which found the dead job. On
+// PostgreSQL alone. The session's lock_timeout is longer than its statement_timeout, so a retry that waits for a key as
+// long as the session lets it ends with an Error.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+#include "postgres/pg_client_store.h"
+#include "support/test_database.h"
+
+namespace tocsin {
+namespace {
+
+using Ids = std::vector<JobId>;
+
+class HeldKeyRetry : public testing::Test {
+ protected:
+  static constexpr int kShards = 4;
+
+  HeldKeyRetry() {
+    database.query(
+        "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING "
+        "SYSTEM VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
+  }
+  // Jobs with keys, which died one after the other.
+  Ids dead(int n) {
+    Ids ids;
+    for (const auto& row : database.query(
+             "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, finished_at, type_id, shard, "
+             "status, attempts, max_attempts, biz_id, idempotency_key, body_hash) SELECT (1000000 + i) * 1024 + "
+             "tocsin.shard_of(b, 4), t, t, t, t - (n - i) * interval '1 ms', 1, tocsin.shard_of(b, 4), 4, 3, 3, b, "
+             "'key', tocsin.body_hash('at ' || (extract(epoch FROM t) * 1000000)::bigint, NULL, NULL) FROM (SELECT " +
+             std::to_string(n) +
+             ") k (n), generate_series(1, n) i, now() t, LATERAL (SELECT 'order-' || i) x (b) RETURNING job_id"))
+      ids.push_back(row[0].as<JobId>());
+    return ids;
+  }
+  // Until release().
+  void hold_keys(const Ids& ids) {
+    holder = std::make_unique<pqxx::connection>(database.url());
+    transaction = std::make_unique<pqxx::work>(*holder);
+    for (const JobId id : ids)
+      EXPECT_EQ(transaction
+                    ->exec_params1("SELECT tocsin.create_job('noop', biz_id, action_time, NULL, 'key') FROM "
+                                   "tocsin.job_history WHERE job_id = $1",
+                                   id)[0]
+                    .as<JobId>(),
+                id);
+  }
+  void release() {
+    transaction.reset();
+    holder.reset();
+  }
+  SessionConfig config() const {
+    SessionConfig config{database.url()};
+    config.statement_timeout_ms = 5'000;
+    config.lock_timeout_ms = 60'000;
+    return config;
+  }
+  std::vector<ChangeReply::Kind> retry(const Ids& ids) {
+    const auto replies = client_store.retry_each(ids);
+    std::vector<ChangeReply::Kind> kinds;
+    if (!replies) ADD_FAILURE() << replies.error().message;
+    if (replies) std::ranges::transform(*replies, std::back_inserter(kinds), &ChangeReply::kind);
+    return kinds;
+  }
+
+  TestDatabase database{kShards};
+  Session session{config()};
+  PgClientStore client_store{session, kShards};
+  std::unique_ptr<pqxx::connection> holder;
+  std::unique_ptr<pqxx::work> transaction;
+};
+
+TEST_F(HeldKeyRetry, DelaysNoOtherRetryAndIsLocked) {
+  using enum ChangeReply::Kind;
+  const Ids ids = dead(3);
+  hold_keys({ids[1]});
+  EXPECT_EQ(retry(ids), (std::vector{changed, locked, changed}));
+  release();
+  EXPECT_EQ(retry({ids[1]}), std::vector{changed});
+}
+
+TEST_F(HeldKeyRetry, BehindManyOthersIsReachedInTurn) {
+  using enum ChangeReply::Kind;
+  const Ids ids = dead(41);
+  hold_keys({ids.begin(), ids.end() - 1});
+  EXPECT_EQ(retry(ids).back(), locked) << "a call waits for ten keys at most";
+  int calls = 1;
+  while (calls < 20 && retry(ids).back() == locked) ++calls;
+  EXPECT_LT(calls, 20) << "each call begins behind the keys that an earlier one has found held";
+}
+
+TEST_F(HeldKeyRetry, IsLeftOutOfTheRetriesOfItsType) {
+  const Ids ids = dead(5);
+  hold_keys({ids[0], ids[3]});
+  const ClientStore::RetryMany request{.type_id = 1, .from = {}, .to = {}, .limit = 10, .rate_per_s = {}};
+  const auto retried = client_store.retry_many(request);
+  ASSERT_TRUE(retried) << retried.error().message;
+  EXPECT_EQ(*retried, 3);
+  release();
+  EXPECT_EQ(client_store.retry_many(request).value(), 2);
+}
+
+}  // namespace
+}  // namespace tocsin
