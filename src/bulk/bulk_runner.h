@@ -2,6 +2,7 @@
 // node. Owned by BulkStage (service/bulk_stage.h). It runs one bulk at a time, one database after the other, in
 // batches, and not faster than the rate that the caller gave. It changes no more jobs than matched when the bulk began.
 // After an Error it repeats the call a second later; Error invalid (a database refuses the values) makes the bulk fail.
+// It reports these Errors, and why a database refuses to change a job.
 //
 // The node that accepted a bulk runs it under a lease, which is kept in the control database and extended each second.
 // If that node dies, another one takes the bulk over when the lease has expired, after 20 s at the latest. A node that
@@ -30,8 +31,12 @@ class BulkRunner final : public Stage {
   // Called in step() with each changed job that is due within the lookahead (5 s: how far ahead scans read). It tells
   // the node that scans the job's shard, whose scans may have passed the new time already. Must not block.
   using OnDueSoon = std::function<void(const Candidate&)>;
+  // Called in step() with each Error of a batch, and with the reason why a job was left out. Must not block.
+  using OnFailure = std::function<void(DatabaseId, const Error&)>;
   // `databases`: all of this node's, the control database first. REQUIRES: their stores outlive the runner.
-  BulkRunner(NodeId node, std::vector<BulkDatabase> databases, OnDueSoon on_due_soon);
+  BulkRunner(
+      NodeId node, std::vector<BulkDatabase> databases, OnDueSoon on_due_soon,
+      OnFailure on_failure = [](DatabaseId, const Error&) {});
 
   const char* name() const override { return "bulk"; }
   MonoTime step(MonoTime now) override;
@@ -57,6 +62,7 @@ class BulkRunner final : public Stage {
   const NodeId node_;
   const std::vector<BulkDatabase> databases_;
   const OnDueSoon on_due_soon_;
+  const OnFailure on_failure_;
   std::optional<Bulk> bulk_;
   std::size_t database_ = 0;                     // index of the present database in databases_; its size: all are done
   std::map<DatabaseId, std::int64_t> progress_;  // jobs changed, by database

@@ -23,6 +23,7 @@ struct BulkBatch {
   std::int64_t changed = 0;         // in this database, in all batches
   bool is_done = false;             // every matching job has been visited
   std::vector<Candidate> due_soon;  // jobs that this batch gave a new due time, which may be far ahead; for hints
+  std::optional<Error> refusal{};   // the database refuses to change a job, which the batch has left out: why
 };
 
 // Calls wait for the database. Error in_doubt: the change may have happened. Thread: owner only.
@@ -67,9 +68,10 @@ class BulkStore {
   // Ends the bulk in this database: later batches change nothing. Returns how many jobs it has changed here.
   virtual Result<std::int64_t> close(std::int64_t bulk_id) = 0;
   // Changes at most `limit` matching jobs and stores the progress, in one transaction. Jobs that another transaction
-  // has locked are visited again once, after all others, and changed if they match then; if there are over 10,000 in a
-  // database, the further ones stay unchanged. After an Error call again: a batch that was stored is not repeated.
-  // Error invalid: repeating does not help. REQUIRES: limit in 1..1000.
+  // has locked, or whose keys it holds, are visited again once, after all others, and changed if they match then; if
+  // there are over 10,000 in a database, the further ones stay unchanged. So are jobs that the database refuses to
+  // change: a batch that fails is repeated with fewer jobs, until such a job is alone and left out. After an Error call
+  // again: a batch that was stored is not repeated. Error invalid: repeating does not help. REQUIRES: limit in 1..1000.
   virtual Result<BulkBatch> run_batch(const Bulk& bulk, int limit) = 0;
 };
 

@@ -183,6 +183,10 @@ void Node::Impl::make_bulk() {
   bulk_ = std::make_unique<BulkService>(
       id_, sessions, open_.shards, process_clock,
       [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },
+      [this](DatabaseId database_id, const Error& error) {
+        const std::string where = open_.databases.size() > 1 ? backend_->database_name(database_id) + ": " : "";
+        metrics_.failed("bulk", {error.code, where + error.message, error.field});
+      },
       [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
   audit_ = std::make_unique<AuditLog>(std::make_unique<PgAudit>(session_of(open_.databases.front(), "tocsin audit")),
                                       process_clock);

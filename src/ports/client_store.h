@@ -180,12 +180,14 @@ class ClientStore {
   // Makes dead jobs of types that are not removed pending, due now, with attempts 0 and their errors. One reply per id,
   // in order. Of an id given twice one reply is `changed`. Waits for no locked row, and for a key that another
   // transaction holds some 5 ms; ten times at most. Jobs that were not reached by then are answered `locked`, as those
-  // with a held key are; further calls reach them. Error in_doubt: some may be changed.
+  // with a held key are; further calls reach them. A dead job whose id a live job has gets a fresh id, and the id is
+  // answered for the live one. Error in_doubt: some may be changed.
   virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
 
   // Makes at most `limit` (1..10,000) dead jobs of a type pending that died in [from, to), first the jobs that died
   // first. They become due now, or one after the other at rate_per_s. Skips locked rows, and jobs whose keys another
-  // transaction holds; waits for such keys 3 s at most in all. Returns how many became pending.
+  // transaction holds; waits for such keys 3 s at most in all. A job whose id a live job has gets a fresh id, with
+  // which a further call finds it. Returns how many became pending.
   struct RetryMany {
     TypeId type_id = 0;
     std::optional<WallTime> from, to;

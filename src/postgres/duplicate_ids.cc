@@ -6,7 +6,7 @@ namespace tocsin {
 
 bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::span<const JobId> jobs) {
   const auto taken = session.last_server_error().duplicate_id();
-  if (!taken || !taken->is_in_history) return false;
+  if (!taken) return false;
   PgArray ids;
   ids.add(taken->job_id);
   for (const JobId id : jobs)

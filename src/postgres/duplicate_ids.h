@@ -1,7 +1,8 @@
 // Repairs ids that two jobs have. After a restore or a failover the id sequence may give an id again, so that a live
 // job and a finished job in history have the same one. When the live job ends, the statement that moves it and its
 // batch to history violates a unique index. The finished job then gets a fresh id (an entry in its errors says so), and
-// the statement runs again. Used by all stores that end jobs. Thread: that of the session.
+// the statement runs again. The same when a dead job is to live again while a live job has its id. Used by all stores
+// that end or revive jobs. Thread: that of the session.
 #pragma once
 
 #include <span>
@@ -17,8 +18,8 @@ namespace tocsin {
 // because the violation is not about the id of a finished job.
 bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::span<const JobId> jobs);
 
-// Runs `work`, one statement in `tx` that moves jobs to history, and repeats it after finished jobs got fresh ids.
-// `jobs`: the ids of the moved jobs, as far as the caller knows them.
+// Runs `work`, one statement in `tx` that moves jobs to or from history, and repeats it after finished jobs got fresh
+// ids. `jobs`: the ids of the moved jobs, as far as the caller knows them.
 template <class Work>
 auto with_duplicate_ids_repaired(Session& session, pqxx::nontransaction& tx, std::span<const JobId> jobs,
                                  const Work& work) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ports/row_refusal.h"
+#include "postgres/duplicate_ids.h"
 #include "postgres/job_conditions.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
@@ -283,7 +285,9 @@ PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk&
   return page;
 }
 
-Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
+Result<BulkBatch> PgBulkStore::try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out,
+                                         std::vector<JobId>& tried) {
+  tried.clear();
   return session_.transact<BulkBatch>([&](pqxx::work& tx) {
     StoredProgress progress = lock_progress(tx, bulk.bulk_id);
     if (progress.is_done) return BulkBatch{progress.changed, true, {}};
@@ -296,20 +300,57 @@ Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
       wanted.assign(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
       progress.locked.erase(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
     }
-    const std::vector<JobId> mine = lock_jobs(tx, bulk.request.action, matching, wanted);
+    std::vector<JobId> mine = lock_jobs(tx, bulk.request.action, matching, wanted);
+    if (left_out) std::erase(mine, *left_out);
     if (!is_second_visit && mine.size() < wanted.size()) {
       for (const JobId job : wanted) {
         if (progress.locked.size() < kMostLocked && !std::ranges::binary_search(mine, job))
           progress.locked.push_back(job);
       }
     }
+    tried = mine;
     const Applied applied = mine.empty() ? Applied{} : apply(tx, bulk, mine);
+    tried.clear();
     progress.changed += applied.changed;
     progress.last_job_id = page.last_job_id;
     progress.is_done = page.is_last && progress.locked.empty();
     write_progress(tx, bulk.bulk_id, progress);
     return BulkBatch{progress.changed, progress.is_done, applied.due};
   });
+}
+
+bool PgBulkStore::has_freed_ids(const Error& error, const std::vector<JobId>& tried) {
+  if (error.code != ErrorCode::conflict) return false;
+  const auto freed =
+      session_.write<bool>([&](pqxx::nontransaction& tx) { return renumber_finished_jobs(session_, tx, tried); });
+  return freed && *freed;
+}
+
+Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
+  std::vector<JobId> tried;
+  std::optional<JobId> left_out;
+  std::optional<Error> refusal;
+  for (bool has_freed = false;;) {
+    auto batch =
+        try_batch(bulk, static_cast<int>(std::min(most_jobs_, static_cast<std::size_t>(limit))), left_out, tried);
+    if (batch) {
+      most_jobs_ = std::min(2 * most_jobs_, kMostJobs);
+      batch->refusal = std::move(refusal);
+      return batch;
+    }
+    const Error& error = batch.error();
+    if (tried.empty() || left_out || !is_row_error(error)) return error;
+    if (!has_freed) {
+      has_freed = has_freed_ids(error, tried);
+      if (has_freed) continue;
+    }
+    if (tried.size() > 1) {
+      most_jobs_ = tried.size() / 2;
+      continue;
+    }
+    left_out = tried.front();
+    if (is_refused_row(error)) refusal = error;
+  }
 }
 
 }  // namespace tocsin

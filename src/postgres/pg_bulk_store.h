@@ -37,6 +37,11 @@ class PgBulkStore final : public BulkStore {
 
  private:
   struct Page;
+  // A batch as run_batch() describes it, which fails as a whole. `left_out`: a job that is treated as if another
+  // transaction had locked it. `tried`: the jobs whose change failed; empty if something else did.
+  Result<BulkBatch> try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out, std::vector<JobId>& tried);
+  // After the Error of a batch: whether a finished job has got a fresh id, because a live one has its id.
+  bool has_freed_ids(const Error& error, const std::vector<JobId>& tried);
   // Both take_over() calls. `bulk_id` nullopt: any bulk whose lease has ended.
   Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
   // The next jobs after the id `after` that match, in order of id, `limit` at most. `matches`: of matches_now().
@@ -49,6 +54,9 @@ class PgBulkStore final : public BulkStore {
 
   Session session_;
   const int shards_;
+  // Jobs in a batch, at most. Halved when a batch fails because of single jobs, doubled after each success.
+  std::size_t most_jobs_ = kMostJobs;
+  static constexpr std::size_t kMostJobs = 1'000;
 };
 
 }  // namespace tocsin

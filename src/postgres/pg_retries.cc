@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "postgres/duplicate_ids.h"
 #include "postgres/job_rows.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/values.h"
@@ -66,7 +67,9 @@ Status PgClientStore::revive(std::vector<JobId> jobs, Revived& revived) {
   const auto write = [&](std::size_t begin, std::size_t size) {
     const std::span<const JobId> part = std::span(jobs).subspan(begin, size);
     return session_.write([&](pqxx::nontransaction& tx) {
-      for (const auto& row : exec(tx, session_.prepared("retry"), array_of(part))) {
+      const auto rows = with_duplicate_ids_repaired(
+          session_, tx, part, [&] { return exec(tx, session_.prepared("retry"), array_of(part)); });
+      for (const auto& row : rows) {
         Job job = job_from_row(row);
         revived.emplace(job.job_id, std::move(job));
       }
@@ -148,7 +151,9 @@ Result<int> PgClientStore::retry_many(const RetryMany& request) {
       delays.add(static_cast<std::int64_t>(i) * gap_us);
     }
     return session_.write([&](pqxx::nontransaction& tx) {
-      const auto rows = exec(tx, session_.prepared("retry_many"), array_of(ids), times.literal(), delays.literal());
+      const auto rows = with_duplicate_ids_repaired(session_, tx, ids, [&] {
+        return exec(tx, session_.prepared("retry_many"), array_of(ids), times.literal(), delays.literal());
+      });
       revived += static_cast<int>(rows.size());
     });
   };

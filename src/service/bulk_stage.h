@@ -26,7 +26,9 @@ class BulkStage final : public Stage {
   // A request. It may block for database calls.
   using Work = std::function<void(BulkAccess&)>;
   // As the constructor of BulkRunner.
-  BulkStage(NodeId node, std::vector<BulkDatabase> databases, BulkRunner::OnDueSoon on_due_soon);
+  BulkStage(
+      NodeId node, std::vector<BulkDatabase> databases, BulkRunner::OnDueSoon on_due_soon,
+      BulkRunner::OnFailure on_failure = [](DatabaseId, const Error&) {});
 
   const char* name() const override { return runner_.name(); }
   MonoTime step(MonoTime now) override;

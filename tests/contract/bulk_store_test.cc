@@ -91,6 +91,32 @@ TEST_P(BulkContract, VisitsLockedJobsAfterAllOthers) {
   EXPECT_EQ(status(jobs[0]), JobStatus::cancelled);
 }
 
+TEST_P(BulkContract, LeavesOutJobsThatTheDatabaseRefuses) {
+  const auto jobs = create({later("a"), later("b"), later("c"), later("d"), later("e")});
+  const Bulk bulk = start(all_of_type(BulkAction::cancel));
+  db->refuse(jobs[1]);
+  const BulkBatch batch = must(db->bulks().run_batch(bulk, 2));
+  EXPECT_FALSE(batch.is_done);
+  std::optional<Error> refusal = batch.refusal;
+  for (BulkBatch next = batch; !next.is_done;) {
+    next = must(db->bulks().run_batch(bulk, 2));
+    if (next.refusal) refusal = next.refusal;
+  }
+  EXPECT_TRUE(refusal) << "why it was left out";
+  EXPECT_EQ(run(bulk), 4);
+  EXPECT_EQ(status(jobs[1]), JobStatus::pending);
+  EXPECT_EQ(status(jobs[4]), JobStatus::cancelled);
+}
+
+TEST_P(BulkContract, ADuplicateIdBlocksNoRetry) {
+  const auto jobs = create({due("a"), due("b"), due("twice"), due("c")});
+  for (const JobId job : jobs) kill(job);
+  const JobId id = create(due("twice"));
+  db->give_id(jobs[2], id);
+  EXPECT_EQ(run(start(all_of_type(BulkAction::retry))), 4) << "that one with a fresh id";
+  EXPECT_EQ(status(id), JobStatus::pending);
+}
+
 TEST_P(BulkContract, LeavesLockedJobsThatNoLongerMatch) {
   const auto jobs = create({later("a"), later("b"), later("c")});
   BulkRequest request = all_of_type(BulkAction::cancel);

@@ -126,6 +126,40 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
   }
 }
 
+// A dead job whose id a live job has. The live one keeps the id; the dead one gets a fresh id, and can be retried.
+TEST_P(StoreContract, ADuplicateIdBlocksNoRetry) {
+  const auto one_dead = [&](const std::string& biz_id) {
+    JobFilter filter;
+    filter.biz_id = biz_id;
+    filter.status = JobStatus::dead;
+    return must(db->reports().list(filter)).jobs.size() == 1;
+  };
+  ClientStore::RetryMany request;
+  request.type_id = type_id;
+  for (const bool is_by_id : {true, false}) {
+    const std::string biz_id = is_by_id ? "by id" : "by type";
+    SCOPED_TRACE(biz_id);
+    const JobId old = create(due(biz_id)), other = create(due("another"));
+    kill(old);
+    let_pass(kShort);
+    kill(other);
+    const JobId id = create(due(biz_id));
+    db->give_id(old, id);
+    if (is_by_id) {
+      const auto replies = must(db->client_store().retry_each(std::vector{id, other}));
+      EXPECT_EQ(replies[0].kind, ChangeReply::Kind::pending) << "the live one";
+      EXPECT_EQ(replies[1].kind, ChangeReply::Kind::changed);
+    } else {
+      EXPECT_EQ(must(db->client_store().retry_many(request)), 1);
+    }
+    EXPECT_EQ(find(other).status, JobStatus::pending);
+    EXPECT_TRUE(one_dead(biz_id));
+    EXPECT_EQ(must(db->client_store().retry_many(request)), 1);
+    EXPECT_FALSE(one_dead(biz_id));
+    EXPECT_EQ(find(id).status, JobStatus::pending);
+  }
+}
+
 // A call is all or nothing: one row that the store refuses refuses all of it.
 TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
   set_lateness_limit();

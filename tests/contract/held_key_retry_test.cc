@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 
+#include "postgres/pg_bulk_store.h"
 #include "postgres/pg_client_store.h"
 #include "support/test_database.h"
 
@@ -59,6 +60,11 @@ class HeldKeyRetry : public testing::Test {
     config.lock_timeout_ms = 60'000;
     return config;
   }
+  SessionConfig unpinned() const {
+    SessionConfig unpinned = config();
+    unpinned.has_pinned_plans = false;
+    return unpinned;
+  }
   std::vector<ChangeReply::Kind> retry(const Ids& ids) {
     const auto replies = client_store.retry_each(ids);
     std::vector<ChangeReply::Kind> kinds;
@@ -102,6 +108,36 @@ TEST_F(HeldKeyRetry, IsLeftOutOfTheRetriesOfItsType) {
   EXPECT_EQ(*retried, 3);
   release();
   EXPECT_EQ(client_store.retry_many(request).value(), 2);
+}
+
+TEST_F(HeldKeyRetry, IsVisitedLastByABulkOperation) {
+  const Ids ids = dead(5);
+  PgBulkStore bulks{unpinned(), kShards};
+  BulkRequest request;
+  request.action = BulkAction::retry;
+  request.filter.type_id = 1;
+  request.filter_json = "{}";
+  const auto placement = bulks.placement();
+  ASSERT_TRUE(placement && *placement);
+  const auto bulk = bulks.start(request, 5, 1, std::chrono::hours(1), **placement);
+  ASSERT_TRUE(bulk && *bulk);
+  hold_keys({ids[1]});
+  bool is_done = false;
+  std::int64_t changed = 0;
+  const auto run_batch = [&] {
+    const auto batch = bulks.run_batch(**bulk, 10);
+    if (!batch) return ADD_FAILURE() << batch.error().message, false;
+    EXPECT_FALSE(batch->refusal);
+    is_done = batch->is_done;
+    changed = batch->changed;
+    return true;
+  };
+  for (int batches = 0; changed < 4 && batches < 20; ++batches) ASSERT_TRUE(run_batch());
+  EXPECT_EQ(changed, 4);
+  EXPECT_FALSE(is_done);
+  release();
+  for (int batches = 0; !is_done && batches < 20; ++batches) ASSERT_TRUE(run_batch());
+  EXPECT_EQ(changed, 5);
 }
 
 }  // namespace

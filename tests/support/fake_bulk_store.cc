@@ -149,13 +149,19 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
   if (fails) return failure();
   Progress& progress = progress_[bulk.bulk_id];
   progress.batch.due_soon.clear();
+  progress.batch.refusal.reset();
   if (progress.batch.is_done) return progress.batch;
+  // A dead job whose id a live job has gets a fresh one.
+  if (bulk.request.action == BulkAction::retry)
+    for (const Job& job : changed_by(bulk))
+      if (database_.find(job.job_id)->status != JobStatus::dead) change(bulk, job.job_id);
   int n = 0;
   for (const Job& job : changed_by(bulk)) {
     if (job.job_id <= progress.last) continue;
     if (n++ == limit) return progress.batch;
     progress.last = job.job_id;
-    if (database_.is_locked(job.job_id)) {
+    if (database_.refuses(job.job_id)) progress.batch.refusal = FakeDatabase::refused_row();
+    if (database_.refuses(job.job_id) || database_.is_locked(job.job_id)) {
       progress.locked.push_back(job.job_id);
     } else if (change(bulk, job.job_id)) {
       ++progress.batch.changed;
@@ -167,7 +173,9 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
   const auto jobs = changed_by(bulk);
   for (const JobId job : std::exchange(progress.locked, {})) {
     const bool still_matches = std::ranges::binary_search(jobs, job, {}, &Job::job_id);
-    if (still_matches && !database_.is_locked(job) && change(bulk, job)) ++progress.batch.changed;
+    if (database_.refuses(job)) progress.batch.refusal = FakeDatabase::refused_row();
+    const bool is_free = !database_.refuses(job) && !database_.is_locked(job);
+    if (still_matches && is_free && change(bulk, job)) ++progress.batch.changed;
   }
   progress.batch.is_done = true;
   return progress.batch;

@@ -312,6 +312,10 @@ Result<ChangeReply> FakeDatabase::retry(JobId id, WallTime now) {
   if (row == history_.end() || row->second.job.status != JobStatus::dead) return refusal(id);
   if (is_removed(row->second.job.type_id)) return ChangeReply{ChangeReply::Kind::type_removed, row->second.job};
   if (is_locked(id)) return ChangeReply{ChangeReply::Kind::locked, row->second.job};
+  if (live_.contains(id)) {
+    free_id(id, now);
+    return refusal(id);
+  }
   revive(id, now, now);
   return ChangeReply{ChangeReply::Kind::changed, live_.at(id).job};
 }
@@ -327,8 +331,17 @@ int FakeDatabase::retry_many(const ClientStore::RetryMany& request, WallTime now
   std::ranges::sort(dead);
   if (static_cast<int>(dead.size()) > request.limit) dead.resize(static_cast<std::size_t>(request.limit));
   const Duration gap{request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0};
-  for (std::size_t i = 0; i < dead.size(); ++i) revive(dead[i].second, now + static_cast<std::int64_t>(i) * gap, now);
-  return static_cast<int>(dead.size());
+  int revived = 0;
+  for (std::size_t i = 0; i < dead.size(); ++i) {
+    const JobId id = dead[i].second;
+    if (live_.contains(id)) {
+      free_id(id, now);
+      continue;
+    }
+    revive(id, now + static_cast<std::int64_t>(i) * gap, now);
+    ++revived;
+  }
+  return revived;
 }
 
 // Leases --------------------------------------------------------------------------------------------------------------

@@ -181,6 +181,34 @@ TEST_F(BulkRunnerTest, AnUnavailableDatabaseOnlyDelaysIt) {
   EXPECT_EQ(stored(bulk.bulk_id).changed, 10);
 }
 
+TEST_F(BulkRunnerTest, ReportsWhyAJobWasLeftOutAndEnds) {
+  add_jobs(10);
+  const Bulk bulk = start(BulkAction::cancel);
+  database.refuse(database.list({}).front().job_id);
+  std::vector<Error> failures;
+  BulkRunner reporting{
+      1, {{0, &store}}, [](const Candidate&) {}, [&](DatabaseId, const Error& error) { failures.push_back(error); }};
+  reporting.take(bulk);
+  run(kNow, reporting);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
+  EXPECT_EQ(stored(bulk.bulk_id).missed(), 1);
+  EXPECT_EQ(failures.size(), 2U) << "one per visit";
+}
+
+TEST_F(BulkRunnerTest, ReportsWhatDelaysIt) {
+  add_jobs(700);
+  std::vector<ErrorCode> failures;
+  BulkRunner reporting{1,
+                       {{0, &store}},
+                       [](const Candidate&) {},
+                       [&](DatabaseId, const Error& error) { failures.push_back(error.code); }};
+  reporting.take(start(BulkAction::cancel));
+  reporting.step(kNow);  // the first batch
+  store.fails = ErrorCode::conflict;
+  run(kNow, reporting);
+  EXPECT_EQ(failures, std::vector{ErrorCode::conflict});
+}
+
 class BulkOfTwo : public BulkRunnerTest {
  public:
   BulkOfTwo() {
