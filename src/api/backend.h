@@ -142,6 +142,11 @@ class Backend {
   virtual bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                              std::function<void(Result<std::vector<LeaseResult>>)> done) = 0;
 
+  // Reads what reports need to know of these leases' jobs (ClientStore::leased). Requests that arrive together share a
+  // statement, and wait for no write. Return value and REQUIRES: as above.
+  virtual bool read_leases(DatabaseId database_id, std::vector<Lease> leases,
+                           std::function<void(Result<std::vector<std::optional<LeasedJob>>>)> done) = 0;
+
   // Adds the consumer to the waiting ones. False: too many wait already, and LeaseCall::done is not called (answer
   // 429).
   virtual bool lease(LeaseCall call) = 0;
@@ -163,7 +168,8 @@ class Backend {
   // - post(): writes and short reads.
   // - post_read(): reads that may be slow, on two threads. A statement is cancelled after 5 s: Error unavailable, field
   //   kTooSlow.
-  // - post_waiting(): work that waits for rows or keys that other transactions hold, on four threads.
+  // - post_waiting(): work that waits for rows or keys that other transactions hold, and retries of many jobs, which
+  //   search for them; on four threads.
   virtual bool post(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   virtual bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) = 0;

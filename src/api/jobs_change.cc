@@ -139,12 +139,16 @@ void answer_retries(const ApiContext& context, const CallPtr& call, const RetryR
   call->reply(200, std::move(text));
 }
 
+// Of a large history the search for the dead takes seconds: not on the threads of short writes.
 void retry_next(const ApiContext& context, const CallPtr& call, const std::shared_ptr<RetryRound>& round) {
   const auto next = round->answers.size();
   if (next == round->database_ids.size() || round->request.limit == 0) return answer_retries(context, call, *round);
   fan_out<int>(
       context, call, {round->database_ids[next]},
-      [round](DatabaseId, Stores& stores) { return stores.client_store.retry_many(round->request); },
+      [call, round](DatabaseId, Stores& stores) -> Result<int> {
+        if (call->respond.is_gone()) return Error{ErrorCode::unavailable, "its caller has gone", ""};
+        return stores.client_store.retry_many(round->request);
+      },
       [&context, call, round](std::vector<DatabaseAnswer<int>> answers) {
         if (const auto& n = answers.front().result) {
           round->retried += *n;
@@ -155,7 +159,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
         round->answers.push_back(std::move(answers.front()));
         retry_next(context, call, round);
       },
-      round->database_ids.size());
+      round->database_ids.size(), RequestQueue::lock_waits);
 }
 
 void retry_many(ApiContext& context, const CallPtr& call) {

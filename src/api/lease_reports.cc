@@ -176,16 +176,15 @@ void hint_retries(const ApiContext& context, const Outcomes& outcomes, const std
   }
 }
 
-// Continues with the jobs behind the leases, read on a thread of the database.
+// Continues with the jobs behind the leases.
 bool with_leased(const ApiContext& context, DatabaseId database_id, const HeldLeases& held, const OnSettled& reply,
                  std::function<void(const std::vector<std::optional<LeasedJob>>&)> next) {
   using Leased = std::vector<std::optional<LeasedJob>>;
-  return context.backend.post(
-      database_id, replying<Leased>([held](Stores& stores) { return stores.client_store.leased(held.leases); },
-                                    [reply, next = std::move(next)](const Result<Leased>& leased) {
-                                      if (!leased) return reply(leased.error());
-                                      next(*leased);
-                                    }));
+  return context.backend.read_leases(database_id, held.leases,
+                                     [reply, next = std::move(next)](const Result<Leased>& leased) {
+                                       if (!leased) return reply(leased.error());
+                                       next(*leased);
+                                     });
 }
 
 bool nack(const ApiContext& context, DatabaseId database_id, const Items& items, OnSettled reply) {

@@ -140,7 +140,7 @@ class Database {
   // Each runs `work` on a thread of its own pool, so a slow pool delays no other. False: the pool's queue is full.
   // - post(): writes and short reads, on `db_pool` threads.
   // - post_read(): slow reads, on two threads; a statement is cancelled after 5 s.
-  // - post_waiting(): writes that wait for locks of other transactions, on four threads.
+  // - post_waiting(): writes that wait for locks of other transactions or search for their jobs, on four threads.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
   bool post_waiting(std::function<void(Stores&)> work) { return lock_waiters_.post(std::move(work)); }

@@ -72,6 +72,10 @@ class NodeBackend final : public Backend {
                      std::function<void(Result<std::vector<LeaseResult>>)> done) override {
     return map_.at(database_id)->write_lease({ExtensionsAsked{std::move(extensions), std::move(done)}});
   }
+  bool read_leases(DatabaseId database_id, std::vector<Lease> leases,
+                   std::function<void(Result<std::vector<std::optional<LeasedJob>>>)> done) override {
+    return map_.at(database_id)->read(LeasedAsked{std::move(leases), std::move(done)});
+  }
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> leases) override { parts_.permits.flow()->leases().settle(leases); }
   void note_extended(TypeId type, std::span<const Lease> leases, Duration ttr) override;

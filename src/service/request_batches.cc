@@ -289,17 +289,43 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
 }
 
 std::size_t most_rows(const ReadItem& item) {
+  if (const auto* leased = std::get_if<LeasedAsked>(&item)) return leased->request.size();
   const auto* list = std::get_if<ListAsked>(&item);
   return list ? static_cast<std::size_t>(list->request.limit) : 1;
 }
 
+namespace {
+
+void answer_leased(ClientStore& client_store, const std::vector<const LeasedAsked*>& calls) {
+  for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
+    std::vector<Lease> all;
+    for (; end < calls.size() && (end == begin || all.size() + calls[end]->request.size() <= kMostLeases); ++end)
+      std::ranges::copy(calls[end]->request, std::back_inserter(all));
+    const auto leased = client_store.leased(all);
+    for (std::size_t i = begin, next = 0; i < end; ++i) {
+      if (!leased) {
+        calls[i]->done(leased.error());
+        continue;
+      }
+      const auto first = leased->begin() + static_cast<std::ptrdiff_t>(next);
+      next += calls[i]->request.size();
+      calls[i]->done(std::vector(first, leased->begin() + static_cast<std::ptrdiff_t>(next)));
+    }
+  }
+}
+
+}  // namespace
+
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items) {
   std::vector<JobId> ids;
   std::vector<KeyQuery> queries;
+  std::vector<const LeasedAsked*> leased;
   for (const ReadItem& item : items) {
+    if (const auto* asked = std::get_if<LeasedAsked>(&item)) leased.push_back(asked);
     if (const auto* get = std::get_if<GetAsked>(&item)) ids.push_back(get->request);
     if (const auto* list = std::get_if<ListAsked>(&item)) queries.push_back(list->request);
   }
+  answer_leased(client_store, leased);
   using Jobs = std::vector<std::optional<Job>>;
   using Lists = std::vector<KeyList>;
   Result<Jobs> jobs = ids.empty() ? Result<Jobs>(Jobs{}) : client_store.find(ids);

@@ -43,7 +43,8 @@ struct LeaseItem {
   std::variant<OutcomesAsked, ExtensionsAsked> what;
   MonoTime until{};
 };
-using ReadItem = std::variant<GetAsked, ListAsked>;
+using LeasedAsked = PendingRequest<std::vector<Lease>, std::vector<std::optional<LeasedJob>>>;
+using ReadItem = std::variant<GetAsked, ListAsked, LeasedAsked>;
 
 // The three write_... functions answer every item that they do not return. A returned item is locked: another
 // transaction holds its row, or its shard is moving to another database.
@@ -70,9 +71,9 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
 // locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
 std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items);
 // Answers all items. If the statement for jobs fails, every GetAsked gets its Error; if the statement for keys fails,
-// every ListAsked does.
+// every ListAsked does; so do LeasedAsked, up to 1,000 leases of which share a statement.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
-// How many jobs the answer to the item has at most.
+// How many jobs the answer to the item has at most; for leases, how many it names.
 std::size_t most_rows(const ReadItem& item);
 
 // Answers the item with the error. If some leases of a call have been answered already, the others are answered one by

@@ -198,6 +198,14 @@ bool FakeBackend::extend_leases(DatabaseId database_id, std::vector<Extension> e
   });
 }
 
+bool FakeBackend::read_leases(DatabaseId database_id, std::vector<Lease> asked,
+                              std::function<void(Result<std::vector<std::optional<LeasedJob>>>)> done) {
+  ++posted_lease_reads;
+  return post(database_id, [asked = std::move(asked), done = std::move(done)](Stores& stores) {
+    done(stores.client_store.leased(asked));
+  });
+}
+
 bool FakeBackend::post(DatabaseId database_id, std::function<void(Stores&)> work) {
   if (is_full || full_at.contains(database_id) || takes == 0) return false;
   --takes;

@@ -74,6 +74,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::vector<std::string> verbs;  // names of the store calls, in order
   int posted = 0;                  // work accepted by post(), post_read() and post_waiting()
   int posted_reads = 0;            // calls of post_read()
+  int posted_lease_reads = 0;      // calls of read_leases(), which count as posted, too
   int posted_waiting = 0;          // calls of post_waiting(), refused ones (are_many_waiting) excluded
   FakeDatabase& database_at(DatabaseId database_id) {
     return database_id == 0 ? database : *others_.at(static_cast<std::size_t>(database_id - 1));
@@ -90,6 +91,8 @@ class FakeBackend final : public Backend, private FaultPoint {
                      std::function<void(Result<std::vector<LeaseResult>>)> done) override;
   bool extend_leases(DatabaseId database_id, std::vector<Extension> extensions,
                      std::function<void(Result<std::vector<LeaseResult>>)> done) override;
+  bool read_leases(DatabaseId database_id, std::vector<Lease> asked,
+                   std::function<void(Result<std::vector<std::optional<LeasedJob>>>)> done) override;
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> ended) override {
     if (forgets_leases) throw std::bad_alloc();

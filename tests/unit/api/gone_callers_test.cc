@@ -46,6 +46,9 @@ TEST_F(GoneCallers, WorkThatHasNotBegunIsDropped) {
   leave_before("POST", "/v1/jobs/cancel", R"({"job_ids":[")" + job + R"("]})");
   EXPECT_TRUE(backend.verbs.empty());
   *is_gone = false;
+  leave_before("POST", "/v1/jobs/retry", R"({"biz_type":"order.unpaid"})");
+  EXPECT_TRUE(backend.verbs.empty());
+  *is_gone = false;
   leave_before("GET", "/v1/jobs?status=pending");
   EXPECT_TRUE(backend.verbs.empty());
   *is_gone = false;

@@ -271,6 +271,14 @@ TEST_F(RequestPaths, ReadsThatMayBeSlowHaveThreadsOfTheirOwn) {
   EXPECT_EQ(backend.posted_reads, 9);
 }
 
+TEST_F(RequestPaths, RetriesOfATypeDelayNoShortWrite) {
+  make_job("o-1");
+  backend.posted = 0;
+  EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})").status, 200);
+  EXPECT_EQ(backend.posted, 1);
+  EXPECT_EQ(backend.posted_waiting, 1);
+}
+
 TEST_F(RequestPaths, SingleRequestsShareStatementsAndWaitForNoOtherWork) {
   const std::string id = make_job("o-1");
   backend.posted = 0;

@@ -87,6 +87,15 @@ TEST_F(Leases, NackSaysWhenOrTheBackoffDoes) {
   EXPECT_EQ(backend.hints.back().job_id, std::stoll(second)) << "due before the next scan, perhaps";
 }
 
+TEST_F(Leases, NackWaitsForNoOtherWrite) {
+  due_job("a");
+  const Json item = named(lease()[0]);
+  backend.posted = 0;
+  EXPECT_EQ(result("nack", item), "ok");
+  EXPECT_EQ(backend.posted, 2);
+  EXPECT_EQ(backend.posted_lease_reads, 1) << "its first step shares the threads of short reads";
+}
+
 TEST_F(Leases, NackOfTheLastAttemptIsDead) {
   const std::string id = due_job("a", 1);
   Json item = named(lease()[0]);
