@@ -10,6 +10,7 @@
 #include "postgres/pg_move_store.h"
 #include "support/fake_moves.h"
 #include "support/manual_clock.h"
+#include "support/must.h"
 #include "support/no_faults.h"
 #include "support/test_database.h"
 
@@ -20,12 +21,6 @@ using State = ShardMove::State;
 
 constexpr int kMoveShards = 8;
 constexpr Shard kMoved = 3;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(*result);
-}
 
 // The control database, where all shards live.
 class MoveFixture {

@@ -1,18 +1,11 @@
 // PermitStore: the limits that the nodes share.
-#include <stdexcept>
-
 #include "support/contract/store_fixture.h"
+#include "support/must.h"
 
 namespace tocsin {
 namespace {
 
 using namespace std::chrono_literals;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return std::move(result).value();
-}
 
 // Two nodes' sessions, and a type with limits.
 struct Permits {
