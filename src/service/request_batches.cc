@@ -234,6 +234,7 @@ std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<Cha
                                       LockedRowAttempt which) {
   if (items.empty()) return {};
   std::vector<JobId> ids;
+  ids.reserve(items.size());
   for (const ChangeItem& item : items) ids.push_back(std::get<RetryAsked>(item.what).request);
   auto replies = client_store.retry_each(ids);
   std::vector<ChangeItem> locked;

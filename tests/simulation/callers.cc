@@ -182,10 +182,11 @@ void Callers::cancel(int session) {
 void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
   std::map<DatabaseId, std::vector<JobId>> batches;
   for (const JobId job : jobs) batches[world_.databases.of(job).id].push_back(job);
-  for (const auto& [database_id, batch] : batches) {
+  for (const auto& each : batches) {
+    const std::vector<JobId>& batch = each.second;
     // Together, as requests that came at once: some of them for one job.
     const bool is_together = world_.random.below(2) == 0;
-    note_cancelled(ask(database_id, session, [&](FakeClientStore& client_store) -> Result<std::vector<CancelReply>> {
+    note_cancelled(ask(each.first, session, [&](FakeClientStore& client_store) -> Result<std::vector<CancelReply>> {
       if (!is_together) return client_store.cancel(batch, LockWait::none);
       ChangeBatch together;
       together.cancels = batch;
