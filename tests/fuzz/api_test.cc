@@ -75,6 +75,8 @@ const std::vector<Asked> kRequests = {
     {"GET", "/v1/reports/duration" + kReportQuery, ""},
     {"GET", "/v1/reports/slo" + kReportQuery, ""},
     {"GET", "/v1/reports/dead" + kReportQuery, ""},
+    {"GET", "/v1/reports/dead_now" + kReportQuery, ""},
+    {"GET", "/v1/reports/recent" + kReportQuery, ""},
     {"GET", "/v1/reports/outcome" + kReportQuery, ""},
     {"GET", "/v1/reports/delay" + kReportQuery, ""},
     {"GET", "/v1/reports/horizon" + kReportQuery, ""},
