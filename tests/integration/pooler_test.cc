@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "maintenance/housekeeping.h"
+#include "integration/quiet_housekeeping.h"
 #include "support/manual_clock.h"
 #include "support/node_process.h"
 #include "support/pgbouncer.h"
@@ -119,15 +119,7 @@ TEST(Pooler, IdsAreRaisedAfterAPromotionBehindIt) {
   TestDatabase database;
   const Pgbouncer pooler(database.url());
   ManualClock clock;
-  Housekeeping::Callbacks callbacks;
-  callbacks.check = [] { return Status(Unit{}); };
-  callbacks.checked = [] {};
-  callbacks.reload_types = [](TypeStore&) { return Status(Unit{}); };
-  callbacks.answered = [] {};
-  callbacks.failed = [](const Error& error) { ADD_FAILURE() << error.message; };
-  callbacks.take_histograms = [] { return std::vector<ReportHistogram>(); };
-  callbacks.counted = [](const std::vector<TypeState>&) {};
-  Housekeeping housekeeping({{pooler.url(), "housekeeping"}, {}, 1}, clock, callbacks);
+  Housekeeping housekeeping({{pooler.url(), "housekeeping"}, {}, 1}, clock, quiet_callbacks());
   const Status started = housekeeping.start();
   ASSERT_TRUE(started) << started.error().message;
   const auto before = database.number("SELECT last_value FROM tocsin.job_seq");

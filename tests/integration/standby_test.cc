@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "maintenance/housekeeping.h"
+#include "integration/quiet_housekeeping.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/session.h"
 #include "postgres/sql_text.h"
@@ -239,15 +239,7 @@ TEST_F(SilentStandby, HousekeepingGoesOn) {
   ASSERT_GT(number("SELECT count(*) FROM tocsin.job_count_delta"), 0);
   lose_standby();
   const ManualClock clock;
-  Housekeeping::Callbacks callbacks;
-  callbacks.check = [] { return Status(Unit{}); };
-  callbacks.checked = [] {};
-  callbacks.reload_types = [](TypeStore&) { return Status(Unit{}); };
-  callbacks.answered = [] {};
-  callbacks.failed = [](const Error& error) { ADD_FAILURE() << error.message; };
-  callbacks.take_histograms = [] { return std::vector<ReportHistogram>(); };
-  callbacks.counted = [](const std::vector<TypeState>&) {};
-  Housekeeping housekeeping({{cluster->url(), "housekeeping", 1'000}, {}, 1}, clock, callbacks);
+  Housekeeping housekeeping({{cluster->url(), "housekeeping", 1'000}, {}, 1}, clock, quiet_callbacks());
   const Status started = housekeeping.start();
   EXPECT_TRUE(started) << started.error().message;
   EXPECT_EQ(waiting(), 0);

@@ -23,6 +23,27 @@ class FireTest : public StageFixture {
   void steps(int n) {
     for (int i = 0; i < n; ++i) now = std::min(step(), now + 1s);
   }
+  using Rows = std::set<std::pair<WallTime, JobId>>;  // by due time
+  // The table of type 3. A call that reaches a row which `is_refused` names fails as a whole.
+  void store_rows(Rows& rows, bool (*is_refused)(JobId)) {
+    store.on_fire_due = [&rows, is_refused](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
+      std::vector<Fired> done;
+      auto end = rows.upper_bound(span.after());
+      const auto begin = end;
+      for (; end != rows.end() && std::ssize(done) < limit; ++end) {
+        if (is_refused(end->second)) return refused();
+        done.push_back({end->second, 3, end->first, end->first});
+      }
+      rows.erase(begin, end);
+      return done;
+    };
+    store.on_scan = [&rows](std::span<const ScanRange> ranges, const LaneSearch&) {
+      ScanReply reply;
+      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
+      reply.rows.push_back({{{first->second, 3, first->first}, false}});
+      return reply;
+    };
+  }
   static Error refused() { return {ErrorCode::invalid, "not this one", ""}; }
   // The lock of a table.
   static Error locked() { return {ErrorCode::conflict, "canceling statement due to lock timeout", kLocked}; }
@@ -86,27 +107,11 @@ TEST_F(FireTest, SplitsARefusedBatchUntilTheRowIsAlone) {
 
 TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
   for (const Duration apart : {1000us, 0us}) {  // also among rows of its instant
-    std::set<std::pair<WallTime, JobId>> rows;
+    Rows rows;
     for (JobId id = 1; id <= 1200; ++id) rows.insert({kStart + id * apart, id});
     constexpr JobId kCulprit = 701;
     shared().due.push_backlog({{0, 3}, kStart});
-    store.on_fire_due = [&](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
-      std::vector<Fired> done;
-      auto end = rows.upper_bound(span.after());
-      const auto begin = end;
-      for (; end != rows.end() && std::ssize(done) < limit; ++end) {
-        if (end->second == kCulprit) return refused();
-        done.push_back({end->second, 3, end->first, end->first});
-      }
-      rows.erase(begin, end);
-      return done;
-    };
-    store.on_scan = [&](std::span<const ScanRange> ranges, const LaneSearch&) {
-      ScanReply reply;
-      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
-      reply.rows.push_back({{{first->second, 3, first->first}, false}});
-      return reply;
-    };
+    store_rows(rows, [](JobId id) { return id == kCulprit; });
     const auto fired_before = events[Counter::finished_done];
     steps(200);
     EXPECT_EQ(rows.size(), 1U) << apart.count();
@@ -118,27 +123,10 @@ TEST_F(FireTest, PassesARowOfABacklogThatTheStoreDoesNotFire) {
 
 // Each sweep lets the backlog begin at the refused rows again, so they must be passed long before the next one.
 TEST_F(FireTest, ManyRefusedRowsOfABacklogArePassedWithoutPauses) {
-  std::set<std::pair<WallTime, JobId>> rows;
+  Rows rows;
   for (JobId id = 1; id <= 400; ++id) rows.insert({kStart + id * 1ms, id});
   shared().due.push_backlog({{0, 3}, kStart});
-  const auto is_refused = [](JobId id) { return id <= 300; };
-  store.on_fire_due = [&](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
-    std::vector<Fired> done;
-    auto end = rows.upper_bound(span.after());
-    const auto begin = end;
-    for (; end != rows.end() && std::ssize(done) < limit; ++end) {
-      if (is_refused(end->second)) return refused();
-      done.push_back({end->second, 3, end->first, end->first});
-    }
-    rows.erase(begin, end);
-    return done;
-  };
-  store.on_scan = [&](std::span<const ScanRange> ranges, const LaneSearch&) {
-    ScanReply reply;
-    const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
-    reply.rows.push_back({{{first->second, 3, first->first}, false}});
-    return reply;
-  };
+  store_rows(rows, [](JobId id) { return id <= 300; });
   while (step() <= now) {
   }
   EXPECT_EQ(rows.size(), 300U);
