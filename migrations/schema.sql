@@ -272,6 +272,7 @@ DECLARE
 BEGIN
   SELECT * INTO kind FROM tocsin.biz_type t WHERE t.name = biz_type;
   IF kind.type_id IS NULL OR NOT tocsin.takes_jobs(kind.type_id) THEN
+    -- Read again: takes_jobs() may have waited for the removal.
     PERFORM FROM tocsin.biz_type t WHERE t.type_id = kind.type_id AND (t.removed_at IS NULL OR t.removal_at IS NOT NULL);
     IF FOUND THEN
       RAISE EXCEPTION 'biz_type: type % is being removed, and may stay: repeat the transaction', quote_nullable(left(biz_type, 128))

@@ -25,7 +25,7 @@ constexpr auto kCheck = std::chrono::seconds(30);       // settings change witho
 constexpr auto kPooledCheck = std::chrono::seconds(3);  // and behind a pooler the server does
 
 // What a promotion loses of its writes is done again, but for some histograms. If its commits waited for a standby,
-// none of its reads would be answered while the standby is away, and the database would seem to be down.
+// none of its reads would be answered while the standby is down, and the database would seem to be down.
 SessionConfig without_standby(SessionConfig session) {
   session.waits_for_standby = false;
   return session;

@@ -20,8 +20,8 @@ class Superusers {
   // `are_allowed`: NodeConfig::allow_superuser_handlers. REQUIRES: outlives this object and does not change.
   explicit Superusers(const bool& are_allowed) : are_allowed_(are_allowed) {}
 
-  // Records whether the node's role is a superuser in this database. Returns the report's warnings for the operator,
-  // and one more if the role is a superuser. Called by each DatabaseCheck (multidb/database_check.h) that could read
+  // Records whether the node's role is a superuser in this database, or a member of one. Returns the report's warnings
+  // for the operator, and one more if so. Called by each DatabaseCheck (multidb/database_check.h) that could read
   // the report, on the thread of the check. No first check passes without a report. REQUIRES: database_id <
   // kMaxDatabases.
   std::vector<std::string> note_report(DatabaseId database_id, const ServerReport& report) {

@@ -71,7 +71,7 @@ Metrics::Metrics(const Clock& clock)
   pool_wait_ =
       &histograms("tocsin_pool_wait_seconds", "How long requests waited for a database thread")->Add({}, kSeconds);
   lock_pool_wait_ = &histograms("tocsin_lock_pool_wait_seconds",
-                                "How long requests that met a lock waited for a thread that may wait for it")
+                                "How long work waited for a thread that may wait for locks")
                          ->Add({}, kSeconds);
 }
 

@@ -10,7 +10,7 @@ namespace {
 SessionConfig membership_session(const OpenDatabase& control) {
   SessionConfig session = session_of(control, "tocsin membership");
   session.has_pinned_plans = false;  // tiny tables
-  // Nodes stay members, and shards of dead ones move, while a standby is away. A promotion may lose a shard map: the
+  // Nodes stay members, and shards of dead ones move, while a standby is down. A promotion may lose a shard map: the
   // nodes read the map again with each new connection.
   session.waits_for_standby = false;
   return session;

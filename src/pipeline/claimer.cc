@@ -153,7 +153,7 @@ MonoTime Claimer::pass_refused(MonoTime now) {
   } else {
     end_backlog(backlog);
   }
-  // Each sweep lets the backlog begin at such rows again. A pause for each would keep claims from the rows behind many.
+  // No pause: each sweep adds these rows to the backlog again, and the rows behind them must not wait.
   return reply ? now : now + shared_.config.retry_pause;
 }
 

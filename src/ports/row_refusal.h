@@ -1,5 +1,4 @@
-// Says of the Error of a store call that writes several rows whether one row may be the reason. Callers that write
-// batches ask: the finisher, the claimers, the lease reaper, OutcomeRouter. Thread: any.
+// Says of the Error of a store call that writes several rows whether one row may be the reason. Thread: any.
 #pragma once
 
 #include "tocsin/error.h"

@@ -65,7 +65,7 @@ class PgClientStore final : public ClientStore {
 
   Session& session_;
   const int shards_;
-  JobId next_revival_ = 0;  // revive() begins with the first job that is not below it, and goes on with the smallest
+  JobId next_revival_ = 0;  // where revive() begins: at the first id that is not smaller; then it wraps around to the smallest
   // Unused numbers for job ids, drawn from the database's sequence in blocks of block_ (32..4096: about the use of half
   // a second). After half a second they are dropped, because ids should follow the order of creation.
   std::deque<std::int64_t> sequence_;

@@ -1,9 +1,8 @@
 // LockedRowRetries: retries requests whose rows or keys other transactions hold (ADR 0040). It tries them every 25 ms.
 // After `patience` it makes a last attempt, and answers requests that are still locked as such. One thread tries all of
 // them together. It waits for no locked row, and for held keys some tenths of a second per attempt, so requests delay
-// one another little, however many rows are locked. Owned by Database
-// (node/database.h): one for creates, one for changes and one for leases, to which the coalescers pass the requests
-// that they find locked.
+// one another little, however many rows are locked. Owned by Database (node/database.h): one for creates, one for
+// changes and one for leases, to which the coalescers pass the requests that they find locked.
 #pragma once
 
 #include <algorithm>

@@ -13,8 +13,8 @@ from history import read
 from job_history import History
 
 
-class NoClock:
-    """Time that passes while somebody sleeps."""
+class ManualClock:
+    """Time that passes in sleep() only."""
 
     def __init__(self):
         self.now = 1000.0
@@ -51,7 +51,7 @@ class EveryFault(unittest.TestCase):
         node.name = "a"
         cluster = mock.MagicMock(nodes=[node], SHARDS=32, heartbeat_timeout=3, places=lambda: [0] * 32)
         cluster.primaries.return_value = [mock.MagicMock(), mock.MagicMock()]
-        with mock.patch("faults.time", NoClock()), mock.patch("faults.eventually"), \
+        with mock.patch("faults.time", ManualClock()), mock.patch("faults.eventually"), \
              mock.patch("faults.subprocess.Popen"):
             for fault in [*FAULTS.values(), *OF_PATRONI]:
                 struck = fault.strike(cluster, random.Random(1), 4)
@@ -76,7 +76,7 @@ class ARun(unittest.TestCase):
         self.assertEqual(self.excuses(is_synchronous=False), [True] * len(self.FAILOVERS))
 
     def test_judges_every_death_of_a_node(self):
-        clock = NoClock()
+        clock = ManualClock()
         node = mock.Mock()
         node.name = "a"
         with tempfile.TemporaryDirectory() as folder, \

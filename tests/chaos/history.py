@@ -15,7 +15,7 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
            node (that claimed the job), sent (whole seconds, by the node's clock), takes (s, until it answers)
   lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
-  seen     b, t, id, status                                                          somebody looked
+  seen     b, t, id, status                                                          what a reader saw
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;
            nodes, databases, shards: what it struck, by name or number (any, where it does not say); dead_until (of a
            node that was killed, when it was started again)

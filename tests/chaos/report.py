@@ -1,4 +1,4 @@
-"""What a run came to, for people: a table of 80 columns."""
+"""What a run came to, as a table of 80 columns."""
 import bisect
 import collections
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/context/pooled_fixedsize_stack.hpp>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -27,25 +28,29 @@ void Scheduler::at(MonoTime time, std::function<void()> work) {
 Scheduler::FiberId Scheduler::spawn(std::function<void()> body) {
   const FiberId id = ++last_fiber_;
   auto fiber = std::make_unique<Fiber>();
-  Fiber* self = fiber.get();
-  const boost::context::stack_context memory = stacks().allocate();
-  fiber->stack = {static_cast<char*>(memory.sp) - memory.size, memory.size};
-  const boost::context::preallocated place(memory.sp, memory.size, memory);
-  fiber->inside = boost::context::fiber(std::allocator_arg, place, stacks(),
-                                        [this, self, body = std::move(body)](boost::context::fiber&& caller) {
-                                          after_switch(nullptr, &outside_stack_);
-                                          self->outside = std::move(caller);
-                                          struct Leaving {  // by its end, or unwound by kill()
-                                            const Stack& to;
-                                            ~Leaving() { before_switch(nullptr, to); }
-                                          };
-                                          const Leaving leaving{outside_stack_};
-                                          body();
-                                          return std::move(self->outside);
-                                        });
+  fiber->body = std::move(body);
   fibers_.emplace(id, std::move(fiber));
   at(now_, [this, id] { resume(id); });
   return id;
+}
+
+void Scheduler::begin(Fiber& fiber) {
+  const boost::context::stack_context memory = stacks().allocate();
+  fiber.stack = {static_cast<char*>(memory.sp) - memory.size, memory.size};
+  const boost::context::preallocated place(memory.sp, memory.size, memory);
+  fiber.inside =
+      boost::context::fiber(std::allocator_arg, place, stacks(),
+                            [&fiber, body = std::exchange(fiber.body, nullptr)](boost::context::fiber&& caller) {
+                              after_switch(nullptr, &fiber.outside_stack);
+                              fiber.outside = std::move(caller);
+                              struct Leaving {  // by its end, or unwound by kill()
+                                const Stack& to;
+                                ~Leaving() { before_switch(nullptr, to); }
+                              };
+                              const Leaving leaving{fiber.outside_stack};
+                              body();
+                              return std::move(fiber.outside);
+                            });
 }
 
 void Scheduler::kill(FiberId fiber) {
@@ -54,7 +59,7 @@ void Scheduler::kill(FiberId fiber) {
   if (it == fibers_.end()) return;
   const auto dying = std::move(it->second);
   fibers_.erase(it);
-  if (dying->is_begun) enter(*dying, [&] { dying->inside = {}; });
+  if (dying->inside) enter(*dying, [&] { dying->inside = {}; });
 }
 
 void Scheduler::kill_all() {
@@ -74,7 +79,7 @@ void Scheduler::resume(FiberId id) {
   if (it == fibers_.end()) return;
   Fiber& fiber = *it->second;
   fiber.is_waiting = false;
-  fiber.is_begun = true;
+  if (fiber.body) begin(fiber);
   const FiberId before = running_;
   running_ = id;
   enter(fiber, [&] { fiber.inside = std::move(fiber.inside).resume(); });
@@ -96,9 +101,9 @@ void Scheduler::wait_until(MonoTime time) {
   }
   struct Switch {
     Fiber& fiber;
-    Switch(Fiber& leaving, const Stack& to) : fiber(leaving) { before_switch(&fiber.inside_state, to); }
-    ~Switch() { after_switch(fiber.inside_state, nullptr); }  // also when kill() unwinds
-  } const there_and_back(fiber, outside_stack_);
+    explicit Switch(Fiber& leaving) : fiber(leaving) { before_switch(&fiber.inside_state, fiber.outside_stack); }
+    ~Switch() { after_switch(fiber.inside_state, &fiber.outside_stack); }  // also when kill() unwinds
+  } const there_and_back(fiber);
   fiber.outside = std::move(fiber.outside).resume();
 }
 

@@ -57,15 +57,17 @@ class Scheduler final : public Clock {
     }
   };
   struct Fiber {
+    std::function<void()> body;     // empty once it has begun
     boost::context::fiber inside;   // the fiber's position, while it does not run
     boost::context::fiber outside;  // where wait_until() returns to, while the fiber runs
     std::uint64_t waits = 0;        // tells the alarm of an earlier wait from that of this one
     bool is_waiting = false;
-    bool is_begun = false;
     Stack stack;
+    Stack outside_stack;           // that of `outside`: the thread's, or that of a fiber which kills this one
     void* inside_state = nullptr;  // AddressSanitizer's data about the stack
   };
 
+  void begin(Fiber& fiber);
   void resume(FiberId id);
   // Switches into a fiber by `jump`; returns when the fiber waits or ends.
   template <class Jump>
@@ -79,7 +81,6 @@ class Scheduler final : public Clock {
   std::map<FiberId, std::unique_ptr<Fiber>> fibers_;
   FiberId last_fiber_ = 0;
   FiberId running_ = 0;
-  Stack outside_stack_;
 };
 
 }  // namespace tocsin
