@@ -108,7 +108,8 @@ class Backend {
   // - True: `done` is called once, on another thread. If the database cannot be used, it is called at once, on the
   //   caller's.
   // - False: the queue is full, and `done` is not called (answer 429).
-  // - A row or a key that another transaction holds delays its own request by 3 s at most. Other requests of its kind it
+  // - A row or a key that another transaction holds delays its own request by 3 s at most. Other requests of its kind
+  // it
   //   delays by 50 ms at most, or 0.3 s for creates with a key, and by the time that the tries take to write.
   virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
@@ -168,11 +169,12 @@ class Backend {
   // - post(): writes and short reads.
   // - post_read(): reads that may be slow, on two threads. A statement is cancelled after 5 s: Error unavailable, field
   //   kTooSlow.
-  // - post_waiting(): work that waits for rows or keys that other transactions hold, and retries of many jobs, which
-  //   search for them; on four threads.
+  // - post_waiting(): work that waits for rows or keys that other transactions hold, on four threads.
+  // - post_type_retry(): retries of the dead jobs of a type, which search a large history for seconds, on one thread.
   virtual bool post(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   virtual bool post_read(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
   virtual bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
+  virtual bool post_type_retry(DatabaseId database_id, std::function<void(Stores&)> work) = 0;
 
   // Runs `work` on the node's thread for bulk operations; it may block for database calls. The operation that the node
   // runs has a turn after each request. False: its queue is full (answer 429).

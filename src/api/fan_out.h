@@ -30,8 +30,8 @@ std::vector<DatabaseId> databases_of(const std::map<DatabaseId, Part>& parts) {
   return database_ids;
 }
 
-// Which queue of a database takes the work: that of Backend::post, post_read or post_waiting.
-enum class RequestQueue { writes, slow_reads, lock_waits };
+// Which queue of a database takes the work: that of Backend::post, post_read, post_waiting or post_type_retry.
+enum class RequestQueue { writes, slow_reads, lock_waits, type_retries };
 
 // Sends a request to a database; `reply` is called once, on any thread. False: its queue is full, and `reply` is not
 // called.
@@ -116,6 +116,8 @@ void fan_out(const ApiContext& context, const CallPtr& call, const std::vector<D
         return context.backend.post_read(database_id, beginning<T>(call, work, std::move(reply)));
       case RequestQueue::lock_waits:
         return context.backend.post_waiting(database_id, replying<T>(work, std::move(reply)));
+      case RequestQueue::type_retries:
+        return context.backend.post_type_retry(database_id, beginning<T>(call, work, std::move(reply)));
       case RequestQueue::writes:
         break;
     }

@@ -145,10 +145,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
   if (next == round->database_ids.size() || round->request.limit == 0) return answer_retries(context, call, *round);
   fan_out<int>(
       context, call, {round->database_ids[next]},
-      [call, round](DatabaseId, Stores& stores) -> Result<int> {
-        if (call->respond.is_gone()) return Error{ErrorCode::unavailable, "its caller has gone", ""};
-        return stores.client_store.retry_many(round->request);
-      },
+      [round](DatabaseId, Stores& stores) { return stores.client_store.retry_many(round->request); },
       [&context, call, round](std::vector<DatabaseAnswer<int>> answers) {
         if (const auto& n = answers.front().result) {
           round->retried += *n;
@@ -159,7 +156,7 @@ void retry_next(const ApiContext& context, const CallPtr& call, const std::share
         round->answers.push_back(std::move(answers.front()));
         retry_next(context, call, round);
       },
-      round->database_ids.size(), RequestQueue::lock_waits);
+      round->database_ids.size(), RequestQueue::type_retries);
 }
 
 void retry_many(ApiContext& context, const CallPtr& call) {

@@ -20,6 +20,7 @@ constexpr int kReadTimeoutMs = 5'000;
 // Requests that wait for locks of other transactions, some seconds each at most.
 constexpr int kLockWaiters = 4;
 constexpr std::size_t kLockQueue = 64;
+constexpr std::size_t kTypeRetryQueue = 64;
 constexpr Duration kLockPatience = std::chrono::seconds(3);  // as lock_timeout
 constexpr int kLastHeldTries = 16;                           // few: most of these keys are still held after 3 s
 
@@ -80,6 +81,8 @@ Database::Database(DatabaseConfig config, const Clock& clock, Metrics& metrics, 
                [&metrics](Duration time) { metrics.waited(time); }),
       lock_waiters_(config_.database_id, named(config_.session, "api"), config_.shards, kLockWaiters, kLockQueue, clock,
                     [&metrics](Duration time) { metrics.waited_behind_locks(time); }),
+      type_retries_(config_.database_id, named(config_.session, "api"), config_.shards, 1, kTypeRetryQueue, clock,
+                    [&metrics](Duration time) { metrics.waited(time); }),
       locked_creates_(
           named(config_.session, "api"), config_.shards, clock, kQueue, kLockPatience,
           [](PgClientStore& client_store, std::vector<CreateItem> items, bool is_last) {
@@ -168,6 +171,7 @@ void Database::stop() {
   locked_leases_.stop();
   pool_.stop();
   lock_waiters_.stop();  // after the pool, which posts to it
+  type_retries_.stop();
   reads_.stop();
   readers_.stop();
   hints_.stop();

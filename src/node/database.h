@@ -140,10 +140,12 @@ class Database {
   // Each runs `work` on a thread of its own pool, so a slow pool delays no other. False: the pool's queue is full.
   // - post(): writes and short reads, on `db_pool` threads.
   // - post_read(): slow reads, on two threads; a statement is cancelled after 5 s.
-  // - post_waiting(): writes that wait for locks of other transactions or search for their jobs, on four threads.
+  // - post_waiting(): writes that wait for locks of other transactions, on four threads.
+  // - post_type_retry(): retries of the dead jobs of a type, on one thread.
   bool post(std::function<void(Stores&)> work) { return pool_.post(std::move(work)); }
   bool post_read(std::function<void(Stores&)> work) { return readers_.post(std::move(work)); }
   bool post_waiting(std::function<void(Stores&)> work) { return lock_waiters_.post(std::move(work)); }
+  bool post_type_retry(std::function<void(Stores&)> work) { return type_retries_.post(std::move(work)); }
   // Passes a job that is due soon to this node's engine if this node owns the shard; otherwise notifies the owner.
   // Notifies also after this node's membership lease has ended, because another node may own the shard then. Does
   // nothing for a job due later than the lookahead and a second (6 s): a scan finds it in time.
@@ -173,7 +175,7 @@ class Database {
   // From here on members have threads.
   Housekeeping housekeeping_;
   DatabaseEngine engine_;
-  RequestPool pool_, readers_, lock_waiters_;
+  RequestPool pool_, readers_, lock_waiters_, type_retries_;
   std::optional<OutboxWaiter> outbox_waiter_;  // with several databases
   // The coalescers below push to these three, so these are declared before them and destroyed after them.
   LockedRowRetries<CreateItem> locked_creates_;

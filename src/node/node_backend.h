@@ -93,6 +93,9 @@ class NodeBackend final : public Backend {
   bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
     return map_.at(database_id)->post_waiting(std::move(work));
   }
+  bool post_type_retry(DatabaseId database_id, std::function<void(Stores&)> work) override {
+    return map_.at(database_id)->post_type_retry(std::move(work));
+  }
   bool post_bulk(std::function<void(BulkAccess&)> work) override { return parts_.bulk.post(std::move(work)); }
   void record(AuditEntry entry) override { parts_.audit.record(std::move(entry)); }
   void hint(JobId job, TypeId type, WallTime fire_at) override;

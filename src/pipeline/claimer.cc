@@ -77,6 +77,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
     return now + shared_.config.retry_pause;
   }
   parts_.size.note_success();
+  if (!fired->empty()) parts_.passed = 0;
   std::map<TypeId, std::int64_t> by_type;
   for (const Fired& job : *fired) {
     shared_.events.started(job.type_id, job.started_at - job.due_at);
@@ -153,8 +154,11 @@ MonoTime Claimer::pass_refused(MonoTime now) {
   } else {
     end_backlog(backlog);
   }
-  // No pause: each sweep adds these rows to the backlog again, and the rows behind them must not wait.
-  return reply ? now : now + shared_.config.retry_pause;
+  // Each sweep adds these rows to the backlog again, and the rows behind them must not wait. A pause after many keeps
+  // the claimer from trying all the time when the store refuses every row.
+  constexpr int kPassedPerPause = 100;
+  const bool is_pause_due = ++parts_.passed % kPassedPerPause == 0;
+  return reply && !is_pause_due ? now : now + shared_.config.retry_pause;
 }
 
 // The batch took rate tokens; instant types take nothing else.

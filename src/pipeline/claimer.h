@@ -67,6 +67,7 @@ class Claimer final : public Stage {
     PartSize size;
     std::optional<DueBatch> rest;    // the jobs of the batch that the next step fires
     std::optional<Backlog> refused;  // a backlog whose first row the store does not fire
+    int passed = 0;                  // refused rows of backlogs since a row was fired
   };
 
   // A result of type MonoTime says when step() is to be called again.

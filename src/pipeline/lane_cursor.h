@@ -67,8 +67,8 @@ class LaneCursor {
                             WallTime no_commits_before);
   // A row that was read before is pending again, due at `at` or later: moves `low` and the floor back before `at`.
   void return_to(WallTime at);
-  // True at first, and after `low` was set back, until an overdue read begins at `low`: rows may lie before those that a
-  // backlog of the lane covers.
+  // True at first, and after `low` was set back, until an overdue read begins at `low`: rows may lie before those that
+  // a backlog of the lane covers.
   bool is_low_unread() const { return is_low_unread_; }
   // Whether the last overdue read filled its page, so that exhausted rows may follow it.
   bool is_overdue_page_full() const { return is_overdue_page_full_; }

@@ -238,7 +238,7 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
   // shard of another node, which releases claims.
   if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard))
     shared_.events.count(Counter::audit_found, audited);
-  read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(read.kind, cursor, range, rows);
+  read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(cursor, read.kind, range, rows);
 }
 
 void Scanner::take_window(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
@@ -265,10 +265,11 @@ void Scanner::take_overdue(LaneCursor& cursor, const ScanRange& range, const Lan
   const bool is_page_full = rows.size() >= static_cast<std::size_t>(range.limit);
   cursor.note_overdue_page(is_page_full);
   const bool is_in_backlog = shared_.due.has_backlog(range.lane);  // perhaps since the read was planned
-  const auto unknown = static_cast<std::size_t>(std::ranges::count_if(
-      rows, [&](const auto& row) { return !row.is_exhausted && !shared_.known.contains(row.candidate.job_id); }));
+  // Exhausted rows count: if they cannot be made dead, each read ends with them, and they hide the rows behind.
+  const auto not_in_memory = static_cast<std::size_t>(std::ranges::count_if(
+      rows, [&](const auto& row) { return row.is_exhausted || !shared_.known.contains(row.candidate.job_id); }));
   // Of a backlog, too, the rows are claimed from the table, from the oldest one on.
-  bool is_backlog = is_page_full && (is_in_backlog || unknown > rows.size() / 2);
+  bool is_backlog = is_page_full && (is_in_backlog || not_in_memory > rows.size() / 2);
   for (const ScanReply::Row& row : rows) {
     if (row.is_exhausted)
       expired_.push_back(row.candidate.job_id);
@@ -283,13 +284,13 @@ void Scanner::take_overdue(LaneCursor& cursor, const ScanRange& range, const Lan
   new_backlogs_.insert(range.lane.type_id);
 }
 
-void Scanner::take_late(ReadKind kind, const LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows) {
+void Scanner::take_late(const LaneCursor& cursor, ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows) {
   if (rows.empty()) return;
   if (kind == ReadKind::too_late) {
     shared_.too_late.try_push({range.lane, range.before});
     return;
   }
-  bool is_backlog = false;
+  bool is_backlog = rows.size() >= static_cast<std::size_t>(range.limit);  // others may lie behind exhausted rows
   for (const ScanReply::Row& row : rows) {
     if (row.is_exhausted)
       expired_.push_back(row.candidate.job_id);

@@ -107,7 +107,7 @@ class Scanner final : public Stage {
   void take_rows(const PlannedRead& read, const ScanRange& range, const LaneCursor::Rows& rows, WallTime db_now);
   void take_window(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
   void take_overdue(LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
-  void take_late(ReadKind kind, const LaneCursor& cursor, const ScanRange& range, const LaneCursor::Rows& rows);
+  void take_late(const LaneCursor& cursor, ReadKind kind, const ScanRange& range, const LaneCursor::Rows& rows);
   bool enter(const Candidate& candidate);  // into memory; false: no capacity
   bool owns(Shard shard) const;
   // Whether a consumer asked this node for jobs of this pull type lately. Then this node reads the type's lanes in

@@ -12,6 +12,11 @@ namespace {
 
 constexpr WallTime kSmallBegin{1'767'225'600s};
 
+// max(): one of them is a bound and no time.
+Duration between(WallTime from, WallTime to) {
+  return from == WallTime::min() || to == WallTime::max() ? Duration::max() : to - from;
+}
+
 }  // namespace
 
 SmallGround::SmallGround(const SmallWorldBugs& planted)
@@ -163,8 +168,8 @@ class SmallNode::Store final : public JobStore {
     out << failures_ << ' ';
     if (failures_ > 0) ground_.write_call(out, call_), out << ground_.since(asked_).count();
     for (const ScanRange& range : ranges_)
-      out << range.lane.shard << ' ' << (scanned_ - range.after).count() << ' ' << range.after_id << ' '
-          << (range.before - scanned_).count() << ' ';
+      out << range.lane.shard << ' ' << between(range.after, scanned_).count() << ' ' << range.after_id << ' '
+          << between(scanned_, range.before).count() << ' ';
     out << (ranges_.empty() || connection_ == ground_.database.generation()) << ';';
   }
 

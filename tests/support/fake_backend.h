@@ -76,6 +76,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   int posted_reads = 0;            // calls of post_read()
   int posted_lease_reads = 0;      // calls of read_leases(), which count as posted, too
   int posted_waiting = 0;          // calls of post_waiting(), refused ones (are_many_waiting) excluded
+  int posted_type_retries = 0;     // calls of post_type_retry()
   FakeDatabase& database_at(DatabaseId database_id) {
     return database_id == 0 ? database : *others_.at(static_cast<std::size_t>(database_id - 1));
   }
@@ -120,6 +121,10 @@ class FakeBackend final : public Backend, private FaultPoint {
   bool post_waiting(DatabaseId database_id, std::function<void(Stores&)> work) override {
     if (are_many_waiting) return false;
     ++posted_waiting;
+    return post(database_id, std::move(work));
+  }
+  bool post_type_retry(DatabaseId database_id, std::function<void(Stores&)> work) override {
+    ++posted_type_retries;
     return post(database_id, std::move(work));
   }
   bool post_bulk(std::function<void(BulkAccess&)> work) override;

@@ -271,12 +271,12 @@ TEST_F(RequestPaths, ReadsThatMayBeSlowHaveThreadsOfTheirOwn) {
   EXPECT_EQ(backend.posted_reads, 9);
 }
 
-TEST_F(RequestPaths, RetriesOfATypeDelayNoShortWrite) {
+TEST_F(RequestPaths, RetriesOfATypeDelayNoOtherRequest) {
   make_job("o-1");
   backend.posted = 0;
   EXPECT_EQ(post("/v1/jobs/retry", R"({"biz_type":"order.unpaid"})").status, 200);
   EXPECT_EQ(backend.posted, 1);
-  EXPECT_EQ(backend.posted_waiting, 1);
+  EXPECT_EQ(backend.posted_type_retries, 1);
 }
 
 TEST_F(RequestPaths, SingleRequestsShareStatementsAndWaitForNoOtherWork) {

@@ -330,6 +330,25 @@ TEST_F(ScannerTest, GivesExhaustedJobsToTheReaperOnceTheirLeaseHasEnded) {
   EXPECT_EQ(shared().expired.pop_some(1), std::vector<JobId>{runs});
 }
 
+// Their history cannot be written: the reads end with them again and again.
+TEST_F(ScannerTest, APageOfExhaustedJobsHidesNoRowBehindIt) {
+  config.overdue_page = 8;
+  for (int i = 0; i < 8; ++i) insert(kStart - 1h + i * 1ms, 1, 0, true);
+  insert(kStart - 1min);
+  scan_until(kStart + 3s);
+  EXPECT_EQ(backlog_begin({0, 1}), kStart - 1h - 1us);
+}
+
+TEST_F(ScannerTest, AFewExhaustedJobsHideNoLateRowBehindThem) {
+  BizType slow = biz_type(1);
+  slow.catch_up_rate_per_s = 1;
+  set_types({slow});
+  for (int i = 0; i < 8; ++i) insert(kStart - 1h + i * 1ms, 1, 0, true);
+  insert(kStart - 1min);
+  scan_until(kStart + 3s);
+  EXPECT_NE(backlog_begin({0, 1}, Pace::catch_up), WallTime::max());
+}
+
 TEST_F(ScannerTest, SweepsAgainAfterAFailedRead) {
   keeps_awake = true;
   scan_until_it_rests();
