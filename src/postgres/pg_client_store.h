@@ -65,7 +65,8 @@ class PgClientStore final : public ClientStore {
 
   Session& session_;
   const int shards_;
-  JobId next_revival_ = 0;  // where revive() begins: at the first id that is not smaller; then it wraps around to the smallest
+  // revive() begins with the first id that is not smaller, and wraps around to the smallest.
+  JobId next_revival_ = 0;
   // Unused numbers for job ids, drawn from the database's sequence in blocks of block_ (32..4096: about the use of half
   // a second). After half a second they are dropped, because ids should follow the order of creation.
   std::deque<std::int64_t> sequence_;

@@ -70,8 +70,8 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
 // Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
 // locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
 std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items);
-// Answers all items. Gets share one statement, lists by key share one, and reads of leases share one per 1,000 leases. A
-// statement that fails gives its Error to its own items.
+// Answers all items. Gets share one statement, lists by key share one, and reads of leases share one per 1,000 leases.
+// A statement that fails gives its Error to its own items.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
 // How many jobs the answer to the item has at most; for leases, how many it names.
 std::size_t most_rows(const ReadItem& item);
