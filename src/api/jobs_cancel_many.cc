@@ -168,12 +168,15 @@ void cancel_locked(ApiContext& context, DatabaseId database_id, Result<CancelRep
   if (locked.empty()) return reply(std::move(replies));
   const auto first = std::make_shared<const CancelReplies>(std::move(*replies));
   const bool is_taken = context.backend.post_waiting(
-      database_id,
-      replying<CancelReplies>(
-          [locked](Stores& stores) { return cancel_asked(stores.client_store, locked, LockWait::some_seconds); },
-          [&context, database_id, first, at, reply](Result<CancelReplies> again) {
-            take_again(context, database_id, *first, at, std::move(again), reply);
-          }));
+      database_id, replying<CancelReplies>(
+                       [locked](Stores& stores) {
+                         const auto wait =
+                             stores.queued < kMostQueuedForLocks ? LockWait::some_seconds : LockWait::none;
+                         return cancel_asked(stores.client_store, locked, wait);
+                       },
+                       [&context, database_id, first, at, reply](Result<CancelReplies> again) {
+                         take_again(context, database_id, *first, at, std::move(again), reply);
+                       }));
   if (!is_taken) reply(*first);
 }
 

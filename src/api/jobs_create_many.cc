@@ -222,7 +222,8 @@ std::string BatchAnswer::items_text() const {
 void BatchAnswer::answer(const CallPtr& call, const std::vector<DatabaseAnswer<Replies>>& answers) {
   bool is_all_failed = !answers.empty();
   for (const auto& [database_id, replies] : answers) {
-    is_all_failed = is_all_failed && !replies;
+    // A held key of a batch's only job is the problem of its item, as one of several is.
+    is_all_failed = is_all_failed && !replies && replies.error().code != ErrorCode::conflict;
     if (replies) {
       take(database_id, *replies);
       continue;
@@ -255,23 +256,27 @@ std::function<Result<Replies>(Stores&)> creating(ApiContext& context, std::share
 }
 
 // Returns the work that creates a part of a batch, the jobs of one database. It does not wait for keys that other
-// transactions hold: if a key is held, threads that may wait create the part. If too many parts wait there already, a
-// part that is all or nothing is refused, and of any other part only the items whose keys are held.
+// transactions hold: if a key is held, threads that may wait create the part. If too many parts wait there already, or
+// this one has waited for a thread too long, a part that is all or nothing is refused, and of any other part only the
+// items whose keys are held.
 std::function<void(Stores&)> creating_soon(ApiContext& context, const CallPtr& call,
                                            const std::shared_ptr<const Parts>& parts, bool is_partial,
                                            DatabaseId database_id, TakeReplies reply) {
   const auto first = is_partial ? CreateMode::each_if_free : CreateMode::all_if_free;
   const auto later = is_partial ? CreateMode::each_by_itself : CreateMode::all_or_nothing;
+  const auto too_late = is_partial ? CreateMode::each_but_held : CreateMode::all_if_free;
   const bool has_keys = std::ranges::any_of(parts->at(database_id).jobs,
                                             [](const NewJob& job) { return job.idempotency_key.has_value(); });
   if (!has_keys) return beginning<Replies>(call, creating(context, parts, later), std::move(reply));
-  return [&context, call, parts, is_partial, database_id, first, later, reply = std::move(reply)](Stores& stores) {
+  const auto wait = [&context, parts, later, too_late](Stores& there) {
+    return creating(context, parts, there.queued < kMostQueuedForLocks ? later : too_late)(there);
+  };
+  return [&context, call, parts, is_partial, database_id, first, wait, reply = std::move(reply)](Stores& stores) {
     const auto take_first = [&](Result<Replies> replies) {
       const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
       const bool is_invalid = !replies && replies.error().code == ErrorCode::invalid;  // one of its jobs
       if (!is_held && !(is_partial && is_invalid)) return reply(std::move(replies));
-      if (context.backend.post_waiting(database_id, beginning<Replies>(call, creating(context, parts, later), reply)))
-        return;
+      if (context.backend.post_waiting(database_id, beginning<Replies>(call, wait, reply))) return;
       if (!is_partial) return reply(std::move(replies));
       replying<Replies>(creating(context, parts, CreateMode::each_but_held), reply)(stores);
     };

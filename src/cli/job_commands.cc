@@ -104,6 +104,7 @@ void add_create(CLI::App& jobs, Chosen& chosen) {
       ->option_text("ID");
   add_when_options(*command, options->when);
   command->add_option("--attribute", options->attribute, "Data for the handler; - reads stdin")
+      ->check([](const std::string& text) { return text.empty() ? "is empty: leave it out, or write null" : ""; })
       ->option_text("JSON|@FILE");
   command->add_option("--key", options->key, "Idempotency key")->option_text("KEY");
   command->add_option("--on-conflict", options->on_conflict, "keep, replace, earliest, latest or reject")

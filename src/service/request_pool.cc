@@ -46,7 +46,7 @@ void RequestPool::run(SessionConfig config, int shards) {
   PgClientStore client_store(pinned, shards);
   PgReportStore reports(free_plans, shards);
   PgTypeStore types(free_plans);
-  Stores stores{database_id_, client_store, reports, types};
+  Stores stores{database_id_, client_store, reports, types, Duration(0)};
   // A new connection loads the catalog entries of every table once, which takes longer than a batch of jobs. When that
   // fails, the first request does it and has the error.
   static_cast<void>(client_store.warm_up());
@@ -58,7 +58,8 @@ void RequestPool::run(SessionConfig config, int shards) {
     const MonoTime posted = queue_.front().at;
     queue_.pop_front();
     lock.unlock();
-    waited_(clock_.now() - posted);
+    stores.queued = clock_.now() - posted;
+    waited_(stores.queued);
     work(stores);
     work = nullptr;
     lock.lock();

@@ -145,13 +145,19 @@ std::string found_anywhere(const SmallWorldBugs& bugs) {
   return "";
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kFurther = 1;  // sanitizers are ten times slower
+#else
+constexpr std::size_t kFurther = 4;
+#endif
+
 // `events`: of every order at least. Goes further than the search for planted bugs, which are near.
 void keeps_every_promise(const ExploredWorld& world, std::size_t events) {
-  Search search({}, world.scope, {world.bounds.depth, 4 * world.bounds.states});
+  Search search({}, world.scope, {world.bounds.depth, kFurther * world.bounds.states});
   search.run();
   EXPECT_EQ(search.broken, "");
   // In a larger world as many states may hold shorter orders only.
-  if (wanted(world.scope) == world.scope) {
+  if (kFurther > 1 && wanted(world.scope) == world.scope) {
     EXPECT_GE(search.reached, events);
   }
 }

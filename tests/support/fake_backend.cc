@@ -56,7 +56,7 @@ void FakeBackend::with(DatabaseId database_id, const std::function<void(Stores&)
   FakeClientStore client_store(there, nullptr, this);
   FakeReportStore reports(there, nullptr, this);
   FakeTypeStore types(there, nullptr, this);
-  Stores stores{database_id, client_store, reports, types};
+  Stores stores{database_id, client_store, reports, types, queued};
   const DatabaseId before = std::exchange(asked_, database_id);
   work(stores);
   asked_ = before;

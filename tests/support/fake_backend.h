@@ -40,6 +40,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   std::map<DatabaseId, ErrorCode> fails_at;  // the same for the store calls of one database; it wins over `fails`
   std::set<DatabaseId> full_at;              // databases whose queues are full
   bool are_many_waiting = false;             // post_waiting() refuses
+  Duration queued{0};                        // Stores::queued of all work
   std::function<void()> before_work;         // called before the work of each request
   std::function<void()> relay;               // called once, by the next after_outboxes(): makes outbox entries jobs
   std::set<JobId> in_outbox;                 // after_outboxes() answers conflict: their outbox entries still wait

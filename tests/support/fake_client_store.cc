@@ -132,6 +132,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
     }
     const bool is_reached = mode != CreateMode::each_but_held || held < ClientStore::kMostHeldTries;
     if (is_held(job) || !is_reached) {
+      if (waits_for_keys(mode)) ++lock_waits;
       if ((mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held) {
         ++held;
         replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});

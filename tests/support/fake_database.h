@@ -99,6 +99,7 @@ class FakeDatabase {
   // Locks a row as another open transaction does: claims skip it, finishes are `busy`, other writes a conflict.
   void lock(JobId job) { locked_.insert(job); }
   void unlock(JobId job) { locked_.erase(job); }
+  int lock_waits = 0;  // how often a caller's create or cancel would have waited some seconds for a lock or a key
   bool is_locked(JobId job) const {
     return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) ||
                                    frozen.contains(shard_of(job)) || (lives_here && !lives_here(shard_of(job))));

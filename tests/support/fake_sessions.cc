@@ -99,7 +99,9 @@ Result<std::vector<CreateReply>> FakeClientStore::create(std::span<const NewJob>
       "create", true, [&db = database_, j = copied(jobs), mode](WallTime now) { return db.create(j, mode, now); });
 }
 
-Result<std::vector<CancelReply>> FakeClientStore::cancel(std::span<const JobId> jobs, LockWait) {
+Result<std::vector<CancelReply>> FakeClientStore::cancel(std::span<const JobId> jobs, LockWait wait) {
+  const auto is_locked = [&](JobId job) { return database_.is_locked(job); };
+  if (wait == LockWait::some_seconds && std::ranges::any_of(jobs, is_locked)) ++database_.lock_waits;
   return call<std::vector<CancelReply>>(
       "cancel", true, [&db = database_, j = copied(jobs)](WallTime now) { return db.cancel(j, now); });
 }

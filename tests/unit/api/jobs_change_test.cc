@@ -396,6 +396,35 @@ TEST_F(RequestPaths, RequestsThatWaitForLocksHaveTheirOwnThreads) {
   EXPECT_EQ(backend.posted_waiting, 3) << "nothing was held";
 }
 
+// Each of many callers with locked rows or held keys of their own would wait for all those before it.
+TEST_F(RequestPaths, WorkThatWaitedLongForAThreadWaitsForNoLock) {
+  const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
+  backend.database.lock(std::stoll(held));
+  const std::string ids = R"({"job_ids":[")" + held + R"(",")" + free + "\"]}";
+  for (const Duration queued : {Duration(2s), Duration(3s)}) {
+    backend.queued = queued;
+    backend.database.lock_waits = 0;
+    EXPECT_EQ(post("/v1/jobs/batch", kReplacingBatch).status, 503);
+    const Answer each = post("/v1/jobs/batch?partial=true", kReplacingBatch);
+    ASSERT_EQ(each.status, 201) << each.text;
+    EXPECT_EQ(each.body.at("items")[0].at("error").at("status"), 503);
+    EXPECT_TRUE(each.body.at("items")[1].contains("job_id"));
+    EXPECT_EQ(post("/v1/jobs/cancel", ids).body.at("locked"), Json::array({held}));
+    EXPECT_EQ(backend.database.lock_waits, queued < 3s ? 3 : 0);
+  }
+}
+
+TEST_F(RequestPaths, APartialBatchWhoseOnlyJobHasAHeldKeyAnswersPerItem) {
+  backend.database.lock(std::stoll(make_job("o-1", R"(,"idempotency_key":"k")")));
+  const std::string job =
+      R"({"biz_type":"order.unpaid","biz_id":"o-1","idempotency_key":"k","on_conflict":"replace","delay_ms":9})";
+  const Answer answer = post("/v1/jobs/batch?partial=true", R"({"jobs":[{"biz_type":"","biz_id":"x"},)" + job + "]}");
+  ASSERT_EQ(answer.status, 201) << answer.text;
+  EXPECT_EQ(answer.body.at("items")[0].at("error").at("status"), 400);
+  EXPECT_EQ(answer.body.at("items")[1].at("error").at("status"), 503);
+  EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"jobs":[)" + job + "]}").status, 201);
+}
+
 TEST_F(RequestPaths, RequestsBehindManyWaitingOnesAreAnsweredAtOnce) {
   const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
   backend.database.lock(std::stoll(held));

@@ -53,6 +53,7 @@ TEST(Cli, BadUsageExitsWith2AndIsExplainedOnStandardError) {
       {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--at", "2026-03-01T12:00:00Z"},
       {"job", "create", "--type", "a", "--id", "b", "--in", "15"},
       {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--attribute", "{"},
+      {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--attribute", ""},
       {"job", "create", "--type", "a", "--id", "b", "--in", "15m", "--on-conflict", "perhaps"},
       {"job", "cancel"},
       {"job", "cancel", "1", "--biz-id", "2"},
