@@ -21,11 +21,9 @@ Result<FinishRequest> judge(const FunctionCall& call, const std::optional<std::s
 }
 
 FunctionReply run(StoreFixture& db, const std::string& function, const std::vector<FunctionCall>& calls) {
-  auto reply = db.functions().run(
+  return must(db.functions().run(
       {"shop", function}, calls, std::chrono::minutes(1),
-      [&](std::size_t n, const std::optional<std::string>& answer) { return judge(calls[n], answer); }, "node-a");
-  if (!reply) throw std::runtime_error(reply.error().message);
-  return std::move(reply).value();
+      [&](std::size_t n, const std::optional<std::string>& answer) { return judge(calls[n], answer); }, "node-a"));
 }
 
 FunctionCall call_of(const ClaimedJob& claimed) { return {claimed.job.job_id, claimed.token}; }

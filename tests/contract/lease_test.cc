@@ -8,16 +8,16 @@ namespace {
 using FinishKind = FinishRequest::Kind;
 
 LeaseReply finish(StoreFixture& db, const FinishRequest& request) {
-  const auto replies = db.client_store().finish_leased({&request, 1}, "node-b");
-  if (!replies || replies->size() != 1) throw std::runtime_error("one reply per request");
-  return (*replies)[0].kind;
+  const auto replies = must(db.client_store().finish_leased({&request, 1}, "node-b"));
+  if (replies.size() != 1) throw std::runtime_error("one reply per request");
+  return replies[0].kind;
 }
 
 std::optional<TypeId> extend(StoreFixture& db, const Lease& lease, Duration ttr) {
   const Extension extension{lease, ttr};
-  const auto replies = db.client_store().extend({&extension, 1});
-  if (!replies || replies->size() != 1) throw std::runtime_error("one reply per lease");
-  const LeaseResult& reply = (*replies)[0];
+  const auto replies = must(db.client_store().extend({&extension, 1}));
+  if (replies.size() != 1) throw std::runtime_error("one reply per lease");
+  const LeaseResult& reply = replies[0];
   return reply.kind == LeaseReply::applied ? std::optional(reply.type_id) : std::nullopt;
 }
 

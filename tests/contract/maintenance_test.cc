@@ -4,6 +4,7 @@
 #include <future>
 
 #include "postgres/pg_maintenance.h"
+#include "support/must.h"
 #include "support/process.h"
 #include "support/test_database.h"
 
@@ -15,16 +16,10 @@ class Retention : public testing::Test {
   Retention() { database.query("SELECT tocsin.ensure_history('2020-01-01', '2020-01-02')"); }
 
   std::vector<PgMaintenance::OldDay> old_days() {
-    auto found = maintenance.old_history({{"done", 7}, {"dead", 30}});
-    if (!found) throw std::runtime_error(found.error().message);
-    return found->days;
+    return must(maintenance.old_history({{"done", 7}, {"dead", 30}})).days;
   }
   // Whether it was this one that dropped it.
-  static bool drop(PgMaintenance& node, const PgMaintenance::OldDay& day) {
-    const auto dropped = node.drop_history(day);
-    if (!dropped) throw std::runtime_error(dropped.error().message);
-    return *dropped;
-  }
+  static bool drop(PgMaintenance& node, const PgMaintenance::OldDay& day) { return must(node.drop_history(day)); }
 
   TestDatabase database;
   Session session{SessionConfig{database.url()}}, other_session{SessionConfig{database.url()}};

@@ -11,6 +11,7 @@
 #include "postgres/pg_client_store.h"
 #include "postgres/pg_job_store.h"
 #include "postgres/pg_maintenance.h"
+#include "support/must.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -29,11 +30,6 @@ class ReportTables : public testing::Test {
                         "3600000}', '{\"lateness_ms\": 1000, \"share\": 0.99}') RETURNING type_id"));
   }
 
-  template <class T>
-  static T must(Result<T> result) {
-    if (!result) throw std::runtime_error(result.error().message);
-    return std::move(result).value();
-  }
   JobId create(const std::string& biz_id, Duration in = Duration(0)) {
     NewJob job;
     job.biz_id = biz_id;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "multidb/database_check.h"
+#include "support/must.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -12,12 +13,11 @@ class ServerReportTest : public testing::Test {
   ServerReportTest() {
     database.query("DROP ROLE IF EXISTS report_reader; CREATE ROLE report_reader LOGIN");
     Session session{SessionConfig{database.url()}};
-    const auto identity = identify(session);
-    if (!identity) throw std::runtime_error(identity.error().message);
+    const auto identity = must(identify(session));
     std::string url = database.url();
     const auto user = url.find("://") + 3;
     url.replace(user, url.find('@') - user, "report_reader");
-    open.databases.push_back({0, "a", "", url, true, std::make_shared<ExpectedDatabase>("a", *identity), {}});
+    open.databases.push_back({0, "a", "", url, true, std::make_shared<ExpectedDatabase>("a", identity), {}});
     check.emplace(open, open.databases.front(), [this](const ServerReport& report) { reports.push_back(report); });
   }
   ~ServerReportTest() override { database.query("DROP ROLE report_reader"); }

@@ -1,7 +1,8 @@
-// must(): the value of a Result; throws std::runtime_error with its message if it is an Error. Thread: any.
+// must(): the value of a Result; throws std::runtime_error with code and message if it is an Error. Thread: any.
 #pragma once
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "tocsin/error.h"
@@ -10,7 +11,7 @@ namespace tocsin {
 
 template <class T>
 T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
+  if (!result) throw std::runtime_error(std::string(to_string(result.error().code)) + ": " + result.error().message);
   return std::move(*result);
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "ports/permit_store.h"
 #include "ports/report_store.h"
 #include "ports/type_store.h"
+#include "support/must.h"
 
 namespace tocsin {
 
@@ -100,13 +100,6 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
 
   void SetUp() override;
   void TearDown() override;
-
-  // The value, or a failed test.
-  template <class T>
-  static T must(Result<T> result) {
-    if (!result) throw std::runtime_error(std::string(to_string(result.error().code)) + ": " + result.error().message);
-    return std::move(result).value();
-  }
 
   NewJob due(const std::string& biz_id = "order-1") const;    // due when it is created
   NewJob later(const std::string& biz_id = "order-1") const;  // due in an hour
