@@ -6,6 +6,7 @@
 
 #include "postgres/pg_bulk_store.h"
 #include "postgres/pg_move_store.h"
+#include "support/must.h"
 #include "support/process.h"
 #include "support/test_database.h"
 
@@ -17,15 +18,10 @@ using State = ShardMove::State;
 class BulkAndMove : public testing::Test {
  protected:
   BulkAndMove() {
-    database.query("UPDATE tocsin.shard_map SET version = 1, places = array_fill(0::smallint, ARRAY[8])");
+    database.place_all_shards_in(0);
     request.action = BulkAction::cancel;
     request.filter.biz_id = "a";
     request.filter_json = R"({"biz_id":"a"})";
-  }
-  template <class T>
-  static T must(Result<T> result) {
-    if (!result) throw std::runtime_error(result.error().message);
-    return std::move(*result);
   }
   ShardMove taken() { return must(moves.take(3, DatabaseId{1}, {})).value(); }
   std::optional<Bulk> start(const std::string& placement) {

@@ -39,11 +39,7 @@ TEST(CancelJob, FindsAJobThatIsRevivedMeanwhile) {
 // As after a restore that set the sequence back: the job that is created next has the id of the one before it.
 class ReusedIds : public ::testing::Test {
  protected:
-  void SetUp() override {
-    database.query(
-        "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('noop', "
-        "'{\"kind\":\"noop\"}', 30000, 16, '{}', '{}')");
-  }
+  void SetUp() override { database.add_noop_type(); }
   std::int64_t create() { return database.number("SELECT tocsin.create_job('noop', 'o', '2040-01-01')"); }
   void set_back(std::int64_t job) {
     database.query("SELECT setval('tocsin.job_seq', " + std::to_string(job >> 10) + ", false)");

@@ -43,9 +43,7 @@ class PostgresMoves final : public MoveFixture {
  public:
   PostgresMoves() {
     place_all_in(0);
-    database_.query(
-        "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t', '{}', 1000, "
-        "3, '{}', '{}')");
+    database_.add_noop_type();
   }
   MoveStore& store() override { return store_; }
   void let_lease_end() override {
@@ -53,15 +51,12 @@ class PostgresMoves final : public MoveFixture {
   }
   bool lives_here() override { return database_.query("SELECT tocsin.lives_here(3::smallint)")[0][0].as<bool>(); }
   void lose_move() override { database_.query("DELETE FROM tocsin.move"); }
-  void place_all_in(DatabaseId database_id) override {
-    database_.query("UPDATE tocsin.shard_map SET version = version + 1, places = array_fill(" +
-                    std::to_string(database_id) + "::smallint, ARRAY[8])");
-  }
+  void place_all_in(DatabaseId database_id) override { database_.place_all_shards_in(database_id); }
   DatabaseId place() override {
     return static_cast<DatabaseId>(database_.number("SELECT places[4] FROM tocsin.shard_map"));
   }
   void create(const std::string& biz_id) override {
-    database_.query("SELECT tocsin.create_job('t', '" + biz_id + "', now() + interval '1 hour')");
+    database_.query("SELECT tocsin.create_job('noop', '" + biz_id + "', now() + interval '1 hour')");
   }
   std::int64_t rows() override { return database_.number("SELECT count(*) FROM tocsin.job_live WHERE shard = 3"); }
   std::int64_t counted() override {
@@ -149,9 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, MoveContract,
 
 class MoveStoreTest : public testing::Test {
  protected:
-  MoveStoreTest() {
-    database.query("UPDATE tocsin.shard_map SET version = 1, places = array_fill(0::smallint, ARRAY[8])");
-  }
+  MoveStoreTest() { database.place_all_shards_in(0); }
   ShardMove taken() { return must(store.take(kMoved, DatabaseId{1}, {})).value(); }
 
   TestDatabase database{kMoveShards};
@@ -216,14 +209,12 @@ TEST_P(MoveContract, AFrozenShardRefusesChangesUntilItIsThawed) {
 }
 
 TEST_F(MoveStoreTest, AFrozenShardRefusesItsOwnLeasesOnly) {
-  database.query(
-      "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES ('t', '{}', 1000, "
-      "3, '{}', '{}')");
+  database.add_noop_type();
   std::vector<Lease> leases, still;
   std::vector<FinishRequest> requests;
   for (int i = 0; i < 60; ++i) {
     const JobId id =
-        database.number("SELECT tocsin.create_job('t', 'k-" + std::to_string(i) + "', now() + interval '1 hour')");
+        database.number("SELECT tocsin.create_job('noop', 'k-" + std::to_string(i) + "', now() + interval '1 hour')");
     leases.push_back({id, 7});
     requests.push_back({id, 7, FinishRequest::Kind::done, {}, ""});
     if (shard_of(id) == 3) still.push_back(leases.back());

@@ -48,10 +48,7 @@ class OutboxFixture {
 class PostgresOutbox final : public OutboxFixture {
  public:
   PostgresOutbox() {
-    for (TestDatabase* each : {&a_, &b_})
-      each->query(
-          "INSERT INTO tocsin.biz_type (name, handler, ttr_ms, max_attempts, backoff, catch_up) VALUES "
-          "('noop', '{\"kind\":\"noop\"}', 30000, 16, '{}', '{}')");
+    for (TestDatabase* each : {&a_, &b_}) each->add_noop_type();
     a_.query("SELECT tocsin.set_shards_here('{}')");
   }
   OutboxStore& outbox() override { return outbox_; }

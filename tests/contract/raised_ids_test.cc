@@ -65,9 +65,7 @@ TEST_F(RaisedIds, AreRaisedLaterIfTheyCannotBeAtOnce) {
 }
 
 TEST_F(RaisedIds, ASessionThatRaisesThemHoldsNoKey) {
-  database.query(
-      "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING SYSTEM "
-      "VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
+  database.add_noop_type();
   pqxx::connection first(database.url());
   pqxx::work tx(first);
   tx.exec("SELECT tocsin.raise_ids()");

@@ -10,9 +10,7 @@ namespace {
 class RefusedJob : public ::testing::TestWithParam<bool> {
  protected:
   RefusedJob() {
-    database.query(
-        "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING "
-        "SYSTEM VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
+    database.add_noop_type();
     database.query("ALTER TABLE tocsin.job_live ADD CONSTRAINT no_bad_job CHECK (biz_id <> 'bad')");
   }
   std::vector<NewJob> jobs() const {

@@ -12,9 +12,7 @@ namespace {
 TEST(RepeatedRead, CancelsAJobThatAnotherIdStandsForOnce) {
   constexpr int kShards = 4;
   TestDatabase database(kShards);
-  database.query(
-      "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING SYSTEM "
-      "VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
+  database.add_noop_type();
   NewJob job;
   job.type_id = 1;
   job.biz_id = "order";

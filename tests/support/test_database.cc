@@ -81,7 +81,7 @@ Templates& templates() {
 
 }  // namespace
 
-TestDatabase::TestDatabase(int shards) : name_(fresh_name()), url_(url_of(maintenance_url(), name_)) {
+TestDatabase::TestDatabase(int shards) : shards_(shards), name_(fresh_name()), url_(url_of(maintenance_url(), name_)) {
   maintain("CREATE DATABASE " + name_ + " TEMPLATE " +
            (shards > 0 ? templates().with(shards) : "template0 ENCODING 'UTF8'"));
   for (const char* setting : {"search_path = ''", "timezone = 'Asia/Kathmandu'", "datestyle = 'SQL, DMY'"}) {
@@ -100,6 +100,17 @@ pqxx::result TestDatabase::query(const std::string& sql) {
 }
 
 std::int64_t TestDatabase::number(const std::string& sql) { return query(sql).at(0).at(0).as<std::int64_t>(); }
+
+void TestDatabase::add_noop_type() {
+  query(
+      "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING SYSTEM "
+      "VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
+}
+
+void TestDatabase::place_all_shards_in(DatabaseId database_id) {
+  query("UPDATE tocsin.shard_map SET version = version + 1, places = array_fill(" + std::to_string(database_id) +
+        "::smallint, ARRAY[" + std::to_string(shards_) + "])");
+}
 
 PrivateCluster::PrivateCluster() {
   static int n = 0;

@@ -6,6 +6,8 @@
 #include <pqxx/pqxx>
 #include <string>
 
+#include "tocsin/shard.h"
+
 namespace tocsin {
 
 // A database on the server that the environment variable TOCSIN_TEST_DATABASE names, with settings that break careless
@@ -21,8 +23,11 @@ class TestDatabase {
   const std::string& url() const { return url_; }
   pqxx::result query(const std::string& sql);
   std::int64_t number(const std::string& sql);  // the value of a query with one row and one column
+  void add_noop_type();                         // the type `noop` of instant jobs; its id is 1
+  void place_all_shards_in(DatabaseId database_id);
 
  private:
+  const int shards_;
   std::string name_;
   std::string url_;
   std::unique_ptr<pqxx::connection> connection_;  // made at the first query
