@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
-#include <stdexcept>
+#include <optional>
 
 #include "postgres/pg_bulk_store.h"
 #include "postgres/pg_client_store.h"
+#include "support/key_holder.h"
+#include "support/must.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -21,11 +22,7 @@ class HeldKeyRetry : public testing::Test {
  protected:
   static constexpr int kShards = 4;
 
-  HeldKeyRetry() {
-    database.query(
-        "INSERT INTO tocsin.biz_type (type_id, name, handler, ttr_ms, max_attempts, backoff, catch_up) OVERRIDING "
-        "SYSTEM VALUE VALUES (1, 'noop', '{\"kind\":\"noop\"}', 30000, 3, '{}', '{}')");
-  }
+  HeldKeyRetry() { database.add_noop_type(); }
   // Jobs with keys, which died one after the other.
   Ids dead(int n) {
     Ids ids;
@@ -41,20 +38,10 @@ class HeldKeyRetry : public testing::Test {
   }
   // Until release().
   void hold_keys(const Ids& ids) {
-    holder = std::make_unique<pqxx::connection>(database.url());
-    transaction = std::make_unique<pqxx::work>(*holder);
-    for (const JobId id : ids)
-      EXPECT_EQ(transaction
-                    ->exec_params1("SELECT tocsin.create_job('noop', biz_id, action_time, NULL, 'key') FROM "
-                                   "tocsin.job_history WHERE job_id = $1",
-                                   id)[0]
-                    .as<JobId>(),
-                id);
+    holder.emplace(database.url());
+    for (const JobId id : ids) holder->hold_key_of(id);
   }
-  void release() {
-    transaction.reset();
-    holder.reset();
-  }
+  void release() { holder.reset(); }
   SessionConfig config() const {
     SessionConfig config{database.url()};
     config.statement_timeout_ms = 5'000;
@@ -67,18 +54,15 @@ class HeldKeyRetry : public testing::Test {
     return unpinned;
   }
   std::vector<ChangeReply::Kind> retry(const Ids& ids) {
-    const auto replies = client_store.retry_each(ids);
-    if (!replies) throw std::runtime_error(replies.error().message);
     std::vector<ChangeReply::Kind> kinds;
-    std::ranges::transform(*replies, std::back_inserter(kinds), &ChangeReply::kind);
+    std::ranges::transform(must(client_store.retry_each(ids)), std::back_inserter(kinds), &ChangeReply::kind);
     return kinds;
   }
 
   TestDatabase database{kShards};
   Session session{config()};
   PgClientStore client_store{session, kShards};
-  std::unique_ptr<pqxx::connection> holder;
-  std::unique_ptr<pqxx::work> transaction;
+  std::optional<KeyHolder> holder;
 };
 
 TEST_F(HeldKeyRetry, DelaysNoOtherRetryAndIsLocked) {
