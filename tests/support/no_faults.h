@@ -1,11 +1,11 @@
-// NoFaults: every call of a database in memory happens at once. Thread: the sessions'.
+// NoFaults: every call of a database in memory happens at once; also the base of tests' own. Thread: the sessions'.
 #pragma once
 
 #include "support/fake_sessions.h"
 
 namespace tocsin {
 
-class NoFaults final : public FaultPoint {
+class NoFaults : public FaultPoint {
  public:
   Effect before(const FakeCall&) override { return Effect::happens; }
   void working(const FakeCall&) override {}

@@ -6,7 +6,7 @@
 
 #include "cluster/heartbeat.h"
 #include "cluster/shard_owner.h"
-#include "support/fake_sessions.h"
+#include "support/no_faults.h"
 
 namespace tocsin {
 namespace {
@@ -28,7 +28,7 @@ class Quiet final : public EventSink {
 };
 
 // Fails every call while it is down.
-class Switch final : public FaultPoint {
+class Switch final : public NoFaults {
  public:
   bool is_down = false;
   bool fails_once = false;  // then it is up again
@@ -37,9 +37,6 @@ class Switch final : public FaultPoint {
     if (std::exchange(fails_once, false)) is_down = false;
     return effect;
   }
-  void working(const FakeCall&) override {}
-  bool after(const FakeCall&) override { return true; }
-  void keep(std::function<void()>) override {}
 };
 
 constexpr int kShards = 60;

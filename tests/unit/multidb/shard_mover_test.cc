@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/fake_moves.h"
+#include "support/no_faults.h"
 
 namespace tocsin {
 namespace {
@@ -10,18 +11,15 @@ namespace {
 constexpr Shard kShard = 1;
 
 // Calls `stalls` once, when a command has become the driver and before it goes on.
-class Stall final : public FaultPoint {
+class Stall final : public NoFaults {
  public:
   std::function<void()> stalls;
 
-  Effect before(const FakeCall&) override { return Effect::happens; }
-  void working(const FakeCall&) override {}
   bool after(const FakeCall& call) override {
     if (call.verb == "move_take")
       if (const auto now = std::exchange(stalls, nullptr)) now();
     return true;
   }
-  void keep(std::function<void()>) override {}
 };
 
 // Three databases; the shard lives in the second one.
@@ -69,7 +67,8 @@ class ShardMoverTest : public ::testing::Test {
   std::deque<FakeDatabase> databases;
   FakeMoveDatabases moves;
   Clock clock{moves};
-  Stall stall, steady;
+  Stall stall;
+  NoFaults steady;
 };
 
 TEST_F(ShardMoverTest, MovesAShard) {
