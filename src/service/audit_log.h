@@ -20,7 +20,6 @@
 #include <memory>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "audit/audit.h"
 #include "base/mutex.h"

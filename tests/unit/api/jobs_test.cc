@@ -1,5 +1,3 @@
-#include <array>
-
 #include "api/time_text.h"
 #include "support/api_fixture.h"
 

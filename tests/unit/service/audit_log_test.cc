@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <utility>
+#include <vector>
 
 #include "support/manual_clock.h"
 
