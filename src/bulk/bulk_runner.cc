@@ -13,11 +13,8 @@ constexpr double kBatchesPerSecond = 5;                      // of a bulk with a
 
 }  // namespace
 
-BulkRunner::BulkRunner(NodeId node, std::vector<BulkDatabase> databases, OnDueSoon on_due_soon, OnFailure on_failure)
-    : node_(node),
-      databases_(std::move(databases)),
-      on_due_soon_(std::move(on_due_soon)),
-      on_failure_(std::move(on_failure)) {}
+BulkRunner::BulkRunner(NodeId node, std::vector<BulkDatabase> databases, Hooks hooks)
+    : node_(node), databases_(std::move(databases)), hooks_(std::move(hooks)) {}
 
 bool BulkRunner::take(Bulk bulk) {
   if (bulk_) return false;
@@ -97,13 +94,13 @@ MonoTime BulkRunner::run_batch(MonoTime now) {
   const BulkDatabase& database = databases_[database_];
   const auto batch = database.store->run_batch(*bulk_, batch_limit());
   if (!batch) {
-    on_failure_(database.database_id, batch.error());
+    hooks_.on_failure(database.database_id, batch.error());
     // The values of a bulk were checked when it was accepted: what the database refuses now it refuses for ever.
     if (batch.error().code == ErrorCode::invalid && finish(BulkState::failed, batch.error().message)) return now;
     return retry_later(now);
   }
-  if (batch->refusal) on_failure_(database.database_id, *batch->refusal);
-  for (const Candidate& job : batch->due_soon) on_due_soon_(job);
+  if (batch->refusal) hooks_.on_failure(database.database_id, *batch->refusal);
+  for (const Candidate& job : batch->due_soon) hooks_.on_due_soon(job);
   const std::int64_t before = std::exchange(progress_[database.database_id], batch->changed);
   if (const auto& rate = bulk_->request.rate_per_s) {
     const double seconds = static_cast<double>(batch->changed - before) / *rate;

@@ -33,10 +33,12 @@ class BulkRunner final : public Stage {
   using OnDueSoon = std::function<void(const Candidate&)>;
   // Called in step() with each Error of a batch, and with the reason why a job was left out. Must not block.
   using OnFailure = std::function<void(DatabaseId, const Error&)>;
+  struct Hooks {
+    OnDueSoon on_due_soon;
+    OnFailure on_failure = [](DatabaseId, const Error&) {};
+  };
   // `databases`: all of this node's, the control database first. REQUIRES: their stores outlive the runner.
-  BulkRunner(
-      NodeId node, std::vector<BulkDatabase> databases, OnDueSoon on_due_soon,
-      OnFailure on_failure = [](DatabaseId, const Error&) {});
+  BulkRunner(NodeId node, std::vector<BulkDatabase> databases, Hooks hooks);
 
   const char* name() const override { return "bulk"; }
   MonoTime step(MonoTime now) override;
@@ -61,8 +63,7 @@ class BulkRunner final : public Stage {
 
   const NodeId node_;
   const std::vector<BulkDatabase> databases_;
-  const OnDueSoon on_due_soon_;
-  const OnFailure on_failure_;
+  const Hooks hooks_;
   std::optional<Bulk> bulk_;
   std::size_t database_ = 0;                     // index of the present database in databases_; its size: all are done
   std::map<DatabaseId, std::int64_t> progress_;  // jobs changed, by database

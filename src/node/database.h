@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/backend.h"
 #include "base/assert.h"
@@ -93,6 +94,8 @@ class Database {
   // it, whichever node scans them.
   void set_shards(std::vector<Shard> mine, std::vector<Shard> all);
   std::size_t shards() const;  // how many shards in this database this node scans
+  // Logs and counts a failure of a call to this database. With several databases the log names this one.
+  void report_failure(std::string_view stage, const Error& error) { events_.note_failure(stage, error); }
   // Numbers of jobs by type, for the metrics; read every 10 s.
   std::vector<TypeState> type_states() const {
     MutexLock lock(mutex_);

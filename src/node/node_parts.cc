@@ -182,11 +182,9 @@ void Node::Impl::make_bulk() {
     sessions.push_back({each.database_id, session_of(each, "tocsin bulk")});
   bulk_ = std::make_unique<BulkService>(
       id_, sessions, open_.shards, process_clock,
-      [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },
-      [this](DatabaseId database_id, const Error& error) {
-        const std::string where = open_.databases.size() > 1 ? backend_->database_name(database_id) + ": " : "";
-        metrics_.failed("bulk", {error.code, where + error.message, error.field});
-      },
+      BulkRunner::Hooks{
+          [this](const Candidate& job) { backend_->hint(job.job_id, job.type_id, job.fire_at); },
+          [this](DatabaseId database_id, const Error& error) { map_->at(database_id)->report_failure("bulk", error); }},
       [this](const char* stage, Duration took) { metrics_.stepped(stage, took); });
   audit_ = std::make_unique<AuditLog>(std::make_unique<PgAudit>(session_of(open_.databases.front(), "tocsin audit")),
                                       process_clock);

@@ -27,10 +27,9 @@ std::vector<BulkDatabase> databases_of(const std::vector<BulkSessionConfig>& ses
 }  // namespace
 
 BulkService::BulkService(NodeId node, const std::vector<BulkSessionConfig>& sessions, int shards, const Clock& clock,
-                         BulkRunner::OnDueSoon on_due_soon, BulkRunner::OnFailure on_failure,
-                         LoopThread::OnStep on_step)
+                         BulkRunner::Hooks hooks, LoopThread::OnStep on_step)
     : stores_(stores_of(sessions, shards)),
-      stage_(node, databases_of(sessions, stores_), std::move(on_due_soon), std::move(on_failure)),
+      stage_(node, databases_of(sessions, stores_), std::move(hooks)),
       thread_(stage_, clock, std::move(on_step)) {}
 
 void BulkService::stop() {

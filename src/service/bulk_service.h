@@ -25,11 +25,10 @@ struct BulkSessionConfig {
 class BulkService final {
  public:
   // `sessions`: for every database of the node, the control database first. `shards`: of the whole installation.
-  // `on_due_soon`: called with each changed job that is due within the lookahead (5 s), see BulkRunner. `on_step`:
-  // called with the duration of each request or batch. `on_failure`: called with the Errors of batches. All are called
-  // on the service's thread.
+  // `hooks`: of the BulkRunner. `on_step`: called with the duration of each request or batch. All are called on the
+  // service's thread.
   BulkService(NodeId node, const std::vector<BulkSessionConfig>& sessions, int shards, const Clock& clock,
-              BulkRunner::OnDueSoon on_due_soon, BulkRunner::OnFailure on_failure, LoopThread::OnStep on_step);
+              BulkRunner::Hooks hooks, LoopThread::OnStep on_step);
   ~BulkService() { stop(); }
 
   void start() { thread_.start(); }

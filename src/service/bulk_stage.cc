@@ -4,11 +4,8 @@
 
 namespace tocsin {
 
-BulkStage::BulkStage(NodeId node, std::vector<BulkDatabase> databases, BulkRunner::OnDueSoon on_due_soon,
-                     BulkRunner::OnFailure on_failure)
-    : node_(node),
-      databases_(std::move(databases)),
-      runner_(node, databases_, std::move(on_due_soon), std::move(on_failure)) {}
+BulkStage::BulkStage(NodeId node, std::vector<BulkDatabase> databases, BulkRunner::Hooks hooks)
+    : node_(node), databases_(std::move(databases)), runner_(node, databases_, std::move(hooks)) {}
 
 bool BulkStage::post(Work work) {
   MutexLock lock(mutex_);

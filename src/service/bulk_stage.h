@@ -26,9 +26,7 @@ class BulkStage final : public Stage {
   // A request. It may block for database calls.
   using Work = std::function<void(BulkAccess&)>;
   // As the constructor of BulkRunner.
-  BulkStage(
-      NodeId node, std::vector<BulkDatabase> databases, BulkRunner::OnDueSoon on_due_soon,
-      BulkRunner::OnFailure on_failure = [](DatabaseId, const Error&) {});
+  BulkStage(NodeId node, std::vector<BulkDatabase> databases, BulkRunner::Hooks hooks);
 
   const char* name() const override { return runner_.name(); }
   MonoTime step(MonoTime now) override;

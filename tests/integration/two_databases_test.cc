@@ -45,6 +45,7 @@ class TwoDatabases : public ::testing::Test {
     ASSERT_EQ(database_of_.size(), 8U);
   }
   Rest& rest() { return node_->rest(); }
+  std::string log() const { return node_->log(); }
   void put_type(const std::string& name, const Json& type) {
     const Reply reply = rest().put("/v1/types/" + name, type);
     ASSERT_LT(reply.status, 300) << reply.text;
@@ -195,6 +196,11 @@ TEST_F(TwoDatabases, BulkOperationsChangeBothAndTheAuditLogAddsUp) {
   }
   EXPECT_EQ(done, (std::set<std::string>{"cancel", "reschedule"})) << "what each of them did";
   EXPECT_TRUE(becomes("outcome?type=bill", "cancelled", 8));
+
+  create_at("b", "bill", 1, 3'600'000);
+  execute(b.url(), "ALTER TABLE tocsin.job_history ADD CONSTRAINT refuses_cancelled CHECK (status <> 3) NOT VALID");
+  EXPECT_EQ(run_bulk({{"action", "cancel"}, {"filter", all}, {"expected", 1}, {"reason", "paid"}})["missed"], 1);
+  EXPECT_TRUE(eventually([&] { return log().find("bulk: database invalid: b: ") != std::string::npos; })) << log();
 
   b.crash();
   const Reply refused = rest().post("/v1/bulk", {{"action", "cancel"}, {"filter", all}, {"dry_run", true}});

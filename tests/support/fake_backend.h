@@ -71,7 +71,7 @@ class FakeBackend final : public Backend, private FaultPoint {
   FakeDatabase database;  // the control database
   std::vector<AuditEntry> recorded;
   FakeBulkStore bulks{database};
-  BulkRunner bulk_runner{1, {{0, &bulks}}, [](const Candidate&) {}};
+  BulkRunner bulk_runner{1, {{0, &bulks}}, {[](const Candidate&) {}}};
   std::vector<std::string> verbs;  // names of the store calls, in order
   int posted = 0;                  // work accepted by post(), post_read() and post_waiting()
   int posted_reads = 0;            // calls of post_read()

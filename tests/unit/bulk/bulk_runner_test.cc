@@ -55,7 +55,7 @@ class BulkRunnerTest : public testing::Test {
   FakeBulkStore store{database};
   TypeId type_id = 0;
   std::vector<Candidate> due_soon;
-  BulkRunner runner{1, {{0, &store}}, [this](const Candidate& job) { due_soon.push_back(job); }};
+  BulkRunner runner{1, {{0, &store}}, {[this](const Candidate& job) { due_soon.push_back(job); }}};
 };
 
 TEST_F(BulkRunnerTest, ChangesEveryMatchingJobOnce) {
@@ -134,7 +134,7 @@ TEST_F(BulkRunnerTest, AnotherNodeContinuesWhereTheFirstEnded) {
   const auto before = store.progress(bulk.bulk_id)->changed;
   ASSERT_GT(before, 0);
   store.now = kStart + BulkRunner::kLease + 1s;  // the first node has ended
-  BulkRunner other{2, {{0, &store}}, [](const Candidate&) {}};
+  BulkRunner other{2, {{0, &store}}, {[](const Candidate&) {}}};
   MonoTime now = kNow;
   run(now, other);
   ASSERT_TRUE(other.is_busy());
@@ -146,7 +146,7 @@ TEST_F(BulkRunnerTest, AnotherNodeContinuesWhereTheFirstEnded) {
 TEST_F(BulkRunnerTest, AnotherNodeNoticesWithinSecondsOfTheEndOfTheLease) {
   add_jobs(3);
   const Bulk bulk = start(BulkAction::cancel);  // by a node that is killed
-  BulkRunner other{2, {{0, &store}}, [](const Candidate&) {}};
+  BulkRunner other{2, {{0, &store}}, {[](const Candidate&) {}}};
   MonoTime now = run(kNow, other);
   while (stored(bulk.bulk_id).state == BulkState::running && now < kNow + 1h) {
     store.now = kStart + (now - kNow);
@@ -187,7 +187,7 @@ TEST_F(BulkRunnerTest, ReportsWhyAJobWasLeftOutAndEnds) {
   database.refuse(database.list({}).front().job_id);
   std::vector<Error> failures;
   BulkRunner reporting{
-      1, {{0, &store}}, [](const Candidate&) {}, [&](DatabaseId, const Error& error) { failures.push_back(error); }};
+      1, {{0, &store}}, {[](const Candidate&) {}, [&](DatabaseId, const Error& error) { failures.push_back(error); }}};
   reporting.take(bulk);
   run(kNow, reporting);
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
@@ -198,10 +198,10 @@ TEST_F(BulkRunnerTest, ReportsWhyAJobWasLeftOutAndEnds) {
 TEST_F(BulkRunnerTest, ReportsWhatDelaysIt) {
   add_jobs(700);
   std::vector<ErrorCode> failures;
-  BulkRunner reporting{1,
-                       {{0, &store}},
-                       [](const Candidate&) {},
-                       [&](DatabaseId, const Error& error) { failures.push_back(error.code); }};
+  BulkRunner reporting{
+      1,
+      {{0, &store}},
+      {[](const Candidate&) {}, [&](DatabaseId, const Error& error) { failures.push_back(error.code); }}};
   reporting.take(start(BulkAction::cancel));
   reporting.step(kNow);  // the first batch
   store.fails = ErrorCode::conflict;
@@ -246,7 +246,7 @@ class BulkOfTwo : public BulkRunnerTest {
 
   FakeDatabase other_database{[this] { return second.now; }, 4};
   FakeBulkStore second{other_database};
-  BulkRunner of_both{1, {{0, &store}, {1, &second}}, [](const Candidate&) {}};
+  BulkRunner of_both{1, {{0, &store}, {1, &second}}, {[](const Candidate&) {}}};
 };
 
 TEST_F(BulkOfTwo, TheNumbersOfBothDatabasesAddUp) {
@@ -300,6 +300,18 @@ TEST_F(BulkOfTwo, FailsWithDefiniteNumbersWhenOneRefusesItsValues) {
   EXPECT_EQ(stored(bulk.bulk_id).missed(), 10);
 }
 
+TEST_F(BulkOfTwo, ReportsWhichDatabaseHasFailed) {
+  add_jobs_to_both(10);
+  std::vector<DatabaseId> failed;
+  BulkRunner reporting{
+      1, both(), {[](const Candidate&) {}, [&](DatabaseId id, const Error&) { failed.push_back(id); }}};
+  reporting.take(start_in_both(BulkAction::cancel));
+  while (cancelled_in(database) < 10) reporting.step(kNow);
+  second.fails = ErrorCode::invalid;
+  run_to_the_end(reporting);
+  EXPECT_EQ(failed, std::vector<DatabaseId>{1});
+}
+
 TEST_F(BulkOfTwo, AnOperationThatNoNodeRunsStopsWithTheNumbersOfBoth) {
   add_jobs_to_both(10);
   const Bulk bulk = start_in_both(BulkAction::cancel);
@@ -324,7 +336,7 @@ TEST_F(BulkOfTwo, AStopThatOneDatabaseDoesNotAnswerIsKept) {
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::running);
   second.fails.reset();
   store.now += BulkRunner::kLease + 1s;
-  BulkRunner other{3, both(), [](const Candidate&) {}};
+  BulkRunner other{3, both(), {[](const Candidate&) {}}};
   run(kNow, other);
   run_to_the_end(other);
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::stopped);

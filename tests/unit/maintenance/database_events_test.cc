@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/logged_lines.h"
 #include "support/manual_clock.h"
 
 namespace tocsin {
@@ -39,6 +40,13 @@ TEST_F(DatabaseEventsTest, ErrorsWithoutAnOutageCauseNoCheck) {
   events_.failed("claim", {ErrorCode::conflict, "locked", ""});
   events_.note_failure("housekeeping", kLostConnection);  // which checks by itself
   EXPECT_EQ(checks_, 0);
+}
+
+// With several databases the prefix is the database's name.
+TEST_F(DatabaseEventsTest, AFailureIsLoggedWithThePrefix) {
+  const LoggedLines log;
+  events_.note_failure("bulk", {ErrorCode::invalid, "out of range", ""});
+  EXPECT_EQ(log.text(), "warning bulk: database invalid: main: out of range\n");
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 #include "maintenance/outage_watch.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
-
-#include <sstream>
 
 #include "postgres/session.h"
+#include "support/logged_lines.h"
 #include "support/manual_clock.h"
 
 namespace tocsin {
@@ -80,23 +77,6 @@ TEST_F(OutageWatchTest, RequestsOneCheckASecondAndNoneDuringAnOutage) {
   clock_.advance(seconds(2));
   EXPECT_FALSE(watch_.wants_check());
 }
-
-// What is logged while it lives, as it would be read: one line each.
-class LoggedLines {
- public:
-  LoggedLines() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-    auto logger = std::make_shared<spdlog::logger>("test", std::move(sink));
-    logger->set_pattern("%l %v");
-    spdlog::set_default_logger(std::move(logger));
-  }
-  ~LoggedLines() { spdlog::set_default_logger(before_); }
-  std::string text() const { return text_.str(); }
-
- private:
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream text_;
-};
 
 TEST_F(OutageWatchTest, AnOutageHasOneLineAtItsBeginningAndOneAtItsEnd) {
   const LoggedLines log;

@@ -51,7 +51,7 @@ class BulkStageTest : public testing::Test {
   FakeBulkStore store{database};
   BulkRequest request;
   int answered = 0;
-  BulkStage stage{1, {{0, &store}}, [](const Candidate&) {}};
+  BulkStage stage{1, {{0, &store}}, {[](const Candidate&) {}}};
 };
 
 TEST_F(BulkStageTest, AQueueThatIsNeverEmptyDoesNotStopTheOperation) {
