@@ -28,7 +28,7 @@
 namespace tocsin {
 
 // A lane (the jobs of one type in one shard) with rows that are too late to run: due before `before`.
-struct LateLane {
+struct TooLateLane {
   Lane lane;
   WallTime before{};
 };
@@ -100,7 +100,7 @@ struct EngineShared {
   BoundedQueue<Lane> ended_backlogs;       // claimers -> scanner, which reads these lanes at once
   BoundedQueue<ReturnedRow> returned;      // finisher -> scanner
   BoundedQueue<JobId> expired;             // scanner -> lease reaper
-  BoundedQueue<LateLane> too_late;         // scanner -> lease reaper
+  BoundedQueue<TooLateLane> too_late;      // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;        // claimers -> runner
   BoundedQueue<FinishedAttempt> outcomes;  // runner, handlers -> finisher
   std::function<void()> on_refusal;        // called at KnownJobs::Hint::first_full; requests a scan

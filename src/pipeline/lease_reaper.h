@@ -1,6 +1,6 @@
 // LeaseReaper: the stage that makes jobs dead which cannot be claimed any more. Engine owns one. Such jobs are
-//  - jobs whose lease ended on their last attempt, and
-//  - jobs that are later than their type allows (drop_older_than_ms).
+//  - exhausted jobs, whose lease ended on their last attempt, and
+//  - too-late jobs, which are later than their type allows (drop_older_than_ms).
 // The scanner finds both kinds and puts them into queues of EngineShared.
 //
 // This stage also checks the leases of the lease table (jobs that consumers or webhook receivers work on). It asks the
@@ -8,11 +8,12 @@
 // drains, or outcomes have waited for the database for longer than a lease's margin, only leases are checked: the
 // outcome of an attempt counts although its lease has ended meanwhile.
 //
-// The two kinds take turns. A job with an ended lease that the store refuses to make dead rests for ten seconds at
-// most: every scan finds it again, and many such jobs must not hold up the others.
+// Exhausted jobs and too-late lanes take turns. An exhausted job that the store refuses to make dead is set aside for
+// ten seconds at most: every scan finds it again, and many such jobs must not hold up the others.
 //
-// A step makes one store call. Errors are reported to the event sink; the next step comes after retry_pause. If the
-// store refuses one row, only the next call for late jobs waits: it counts the refused rows anew to pass over them.
+// A step makes one store call. Errors are reported to the event sink; the next step comes after retry_pause. After a
+// refused too-late row the next drop waits retry_pause, because each drop skips the refused rows by counting them.
+// Exhausted jobs do not wait.
 // Thread: owner only (the stage's loop thread); the objects in EngineShared are safe for any thread.
 #pragma once
 
@@ -39,25 +40,25 @@ class LeaseReaper final : public Stage {
     if (shared_.membership.is_draining()) return later;
     if (shared_.has_late_outcomes(now)) return std::min(now + shared_.config.retry_pause, later);
     take_work(now);
-    const bool is_late_due = late_ && next_drop_ <= now;
-    if (to_mark_dead_.empty() && !is_late_due) return late_ ? std::min(next_drop_, later) : later;
-    is_turn_of_late_ = is_late_due && (to_mark_dead_.empty() || !is_turn_of_late_);
-    return std::min(is_turn_of_late_ ? drop_late(now) : mark_dead(now), later);
+    const bool is_drop_due = too_late_ && next_drop_ <= now;
+    if (to_mark_dead_.empty() && !is_drop_due) return too_late_ ? std::min(next_drop_, later) : later;
+    is_turn_of_drop_ = is_drop_due && (to_mark_dead_.empty() || !is_turn_of_drop_);
+    return std::min(is_turn_of_drop_ ? drop_too_late(now) : mark_dead(now), later);
   }
 
  private:
-  // Takes jobs that do not rest, and a late lane, from the queues if there are none.
+  // Takes jobs that are not set aside, and a too-late lane, from the queues if there are none.
   void take_work(MonoTime now) {
-    if (now >= rest_ends_) {
-      resting_.clear();
-      rest_ends_ = now + kRest;
+    if (now >= set_aside_until_) {
+      set_aside_.clear();
+      set_aside_until_ = now + kSetAsideTime;
     }
     while (to_mark_dead_.empty() && shared_.expired.size() > 0) {
       to_mark_dead_ = shared_.expired.pop_some(shared_.config.finish_batch);
-      std::erase_if(to_mark_dead_, [&](JobId job) { return resting_.contains(job); });
+      std::erase_if(to_mark_dead_, [&](JobId job) { return set_aside_.contains(job); });
     }
-    if (late_ || shared_.too_late.size() == 0) return;
-    late_ = shared_.too_late.pop_some(1).front();
+    if (too_late_ || shared_.too_late.size() == 0) return;
+    too_late_ = shared_.too_late.pop_some(1).front();
     passed_ = 0;
   }
   MonoTime mark_dead(MonoTime now) {
@@ -68,7 +69,7 @@ class LeaseReaper final : public Stage {
       shared_.events.failed(name(), marked_dead.error());
       mark_size_.note_refused(n);
       if (n > 1) return now;
-      resting_.insert(to_mark_dead_.front());
+      set_aside_.insert(to_mark_dead_.front());
       to_mark_dead_.erase(to_mark_dead_.begin());
       return now;
     }
@@ -79,9 +80,9 @@ class LeaseReaper final : public Stage {
     shared_.events.count(Counter::marked_dead, *marked_dead);
     return now;
   }
-  MonoTime drop_late(MonoTime now) {
+  MonoTime drop_too_late(MonoTime now) {
     const auto most = static_cast<int>(std::min(shared_.config.finish_batch, drop_size_.most()));
-    const auto dropped = store_.drop_late(late_->lane, late_->before, most, passed_, shared_.config.node);
+    const auto dropped = store_.drop_too_late(too_late_->lane, too_late_->before, most, passed_, shared_.config.node);
     // A refused call is split as in mark_dead(). Once the refused row is alone, later calls pass over it.
     if (!dropped && is_refused_row(dropped.error())) {
       shared_.events.failed(name(), dropped.error());
@@ -91,7 +92,7 @@ class LeaseReaper final : public Stage {
       next_drop_ = now + shared_.config.retry_pause;
       return now;
     }
-    if (!dropped || *dropped < most) late_.reset();
+    if (!dropped || *dropped < most) too_late_.reset();
     if (!dropped) return failed(now, dropped.error());
     drop_size_.note_success();
     shared_.events.count(Counter::dropped_late, *dropped);
@@ -115,7 +116,7 @@ class LeaseReaper final : public Stage {
     return now + shared_.config.retry_pause;
   }
 
-  static constexpr Duration kRest = std::chrono::seconds(10);
+  static constexpr Duration kSetAsideTime = std::chrono::seconds(10);
   static constexpr std::size_t kPiece = 1000;
   static constexpr Duration kRound = std::chrono::milliseconds(500);
   static constexpr Duration kBetweenPieces = std::chrono::milliseconds(50);
@@ -123,14 +124,14 @@ class LeaseReaper final : public Stage {
   EngineShared& shared_;
   JobStore& store_;
   MonoTime next_check_{};
-  JobId last_checked_ = 0;        // the next check begins behind this job of the lease table
-  std::optional<LateLane> late_;  // the lane whose too late rows are being made dead, some per call
-  int passed_ = 0;                // how many rows of that lane the store refuses: calls pass over them
+  JobId last_checked_ = 0;               // the next check begins behind this job of the lease table
+  std::optional<TooLateLane> too_late_;  // the lane whose too late rows are being made dead, some per call
+  int passed_ = 0;                       // how many rows of that lane the store refuses: calls pass over them
   std::vector<JobId> to_mark_dead_;
-  bool is_turn_of_late_ = true;  // the last of these calls was of drop_late(), or there was none
-  MonoTime next_drop_{};         // not before: the store has refused a late row
-  std::set<JobId> resting_;      // refused within the last kRest; one call adds one job at most
-  MonoTime rest_ends_{};         // of all of them
+  bool is_turn_of_drop_ = true;  // the last of these calls was of drop_too_late(), or there was none
+  MonoTime next_drop_{};         // not before: the store has refused a too-late row
+  std::set<JobId> set_aside_;    // refused within the last kSetAsideTime; one call adds one job at most
+  MonoTime set_aside_until_{};   // of all of them
   PartSize mark_size_, drop_size_;
 };
 

@@ -203,7 +203,7 @@ class JobStore {
   //  - The job must be pending, or running with its lease ended.
   //  - Locked rows are skipped, and so are the first `passed` of the unlocked rows.
   // Returns how many it made dead; fewer than `limit`: no other unlocked row is left.
-  virtual Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) = 0;
+  virtual Result<int> drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) = 0;
 };
 
 }  // namespace tocsin

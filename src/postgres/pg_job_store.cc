@@ -243,10 +243,10 @@ Result<int> PgJobStore::mark_dead(std::span<const JobId> jobs) {
   });
 }
 
-Result<int> PgJobStore::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
+Result<int> PgJobStore::drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
   return session_.write<int>([&](pqxx::nontransaction& tx) {
     return with_duplicate_ids_repaired(session_, tx, {}, [&] {
-      return exec1(tx, lane_statement(session_, "drop_late", lane), lane.shard, lane.type_id, to_pg(before), limit,
+      return exec1(tx, lane_statement(session_, "drop_too_late", lane), lane.shard, lane.type_id, to_pg(before), limit,
                    node, passed)[0]
           .as<int>();
     });

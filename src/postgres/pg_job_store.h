@@ -30,7 +30,7 @@ class PgJobStore : public JobStore {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> mark_dead(std::span<const JobId> jobs) override;
-  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
+  Result<int> drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
 
   // Connects, and executes scan, claim, fire and finish without any job, so that the first job waits neither for the
   // connection nor for the plans of these statements. Called before the stages start. Error: of the first that failed.

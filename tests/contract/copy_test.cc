@@ -89,7 +89,7 @@ TEST_P(StoreContract, CopiesDoNotDieOfTheirAgeOrOfTheirLastLease) {
   db->leave(shard_of(copy));
   const std::vector<JobId> jobs{copy};
   EXPECT_EQ(must(db->store().mark_dead(jobs)), 0);
-  EXPECT_EQ(must(db->store().drop_late(lane_of(copy), WallTime::max(), 10, 0, "node-a")), 0);
+  EXPECT_EQ(must(db->store().drop_too_late(lane_of(copy), WallTime::max(), 10, 0, "node-a")), 0);
   EXPECT_EQ(find(copy).status, JobStatus::running);
   db->come_home();
   EXPECT_EQ(must(db->store().mark_dead(jobs)), 1);

@@ -84,7 +84,7 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
       {"drop", JobStatus::dead,
        [&](const auto& ids) {
          let_pass(3 * kShort);
-         return static_cast<std::size_t>(must(db->store().drop_late(lane_of(ids[0]), db->now(), 10, 0, "n")));
+         return static_cast<std::size_t>(must(db->store().drop_too_late(lane_of(ids[0]), db->now(), 10, 0, "n")));
        }},
       {"ack", JobStatus::done,
        [&](const auto& ids) {
@@ -173,9 +173,9 @@ TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
   db->refuse(jobs[0]);
   expect_invalid(db->store().fire(seen(jobs), "n"));
   expect_invalid(db->store().fire_due(lane, WallTime{}, 10, "n"));
-  expect_invalid(db->store().drop_late(lane, db->now(), 10, 0, "n"));
+  expect_invalid(db->store().drop_too_late(lane, db->now(), 10, 0, "n"));
   EXPECT_EQ(counts_of(type_id), (std::map<JobStatus, std::int64_t>{{JobStatus::pending, 3}}));
-  EXPECT_EQ(must(db->store().drop_late(lane, db->now(), 1, 1, "n")), 1) << "the one behind it";
+  EXPECT_EQ(must(db->store().drop_too_late(lane, db->now(), 1, 1, "n")), 1) << "the one behind it";
   const ClaimedJob refused = claim_one(jobs[0], kShort), other = claim_one(jobs[2]);
   const std::vector<FinishRequest> outcomes = {{jobs[2], other.token, FinishKind::done, {}, ""},
                                                {jobs[0], refused.token, FinishKind::done, {}, ""}};

@@ -80,7 +80,7 @@ class ReportTables : public testing::Test {
     const JobId late = create("e");
     database.query("UPDATE tocsin.job_live SET fire_at = fire_at - interval '2 hours' WHERE job_id = " +
                    std::to_string(late));
-    ASSERT_EQ(must(store.drop_late({shard_of(late), type_id}, WallTime::max(), 10, 0, "node-a")), 1);
+    ASSERT_EQ(must(store.drop_too_late({shard_of(late), type_id}, WallTime::max(), 10, 0, "node-a")), 1);
     database.query("SELECT tocsin.cancel_job(tocsin.create_job('order.unpaid', 'f', now() + interval '1 day', NULL))");
     create("g", std::chrono::hours(1));
   }

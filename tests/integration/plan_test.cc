@@ -50,7 +50,7 @@ std::vector<PlannedStatement> hot_statements() {
        "'{3,3}', '{1027,2051}', 'n', '{1,1}'",
        {"_id"}},
       {"fire_due", sql::over("fire_due", table), "3, 1, '-infinity', 'infinity', 500, 'n', 0", {"_due", "_id"}},
-      {"drop_late", sql::over("drop_late", table), "3, 1, now(), 500, 'n', 0", {"_due", "_id"}},
+      {"drop_too_late", sql::over("drop_too_late", table), "3, 1, now(), 500, 'n', 0", {"_due", "_id"}},
       {"claimed_with", sql::over("claimed_with", live), shards + ", " + jobs + ", 7", {"_id"}},
       {"claimed_with of a lane", sql::over("claimed_with_lane", table), "3, 1, 7", {"_due"}},
       {"finish",
@@ -182,7 +182,7 @@ TEST_F(Plans, LanesAreBoundedByTimeInTheIndexNotBehindIt) {
   auto connection = connect();
   for (const PlannedStatement& statement : hot_statements()) {
     const bool is_lane = statement.name == "claim_due" || statement.name == "fire_due";
-    const bool is_from_the_beginning = statement.name == "drop_late";
+    const bool is_from_the_beginning = statement.name == "drop_too_late";
     if (!is_lane && !is_from_the_beginning && statement.name != "scan") continue;
     const std::string plan = explain(*connection, statement);
     // The scan's search for lanes comes first and has no bound in time.

@@ -104,6 +104,6 @@ Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, Lan
 Result<std::vector<FinishReply>> PlainStore::finish(std::span<const FinishRequest>, const std::string&) { unused(); }
 Result<std::vector<std::optional<Duration>>> PlainStore::leases_left(std::span<const Lease>) { unused(); }
 Result<int> PlainStore::mark_dead(std::span<const JobId>) { unused(); }
-Result<int> PlainStore::drop_late(Lane, WallTime, int, int, const std::string&) { unused(); }
+Result<int> PlainStore::drop_too_late(Lane, WallTime, int, int, const std::string&) { unused(); }
 
 }  // namespace tocsin

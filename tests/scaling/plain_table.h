@@ -61,7 +61,7 @@ class PlainStore final : public JobStore {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest>, const std::string&) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease>) override;
   Result<int> mark_dead(std::span<const JobId>) override;
-  Result<int> drop_late(Lane, WallTime, int, int, const std::string&) override;
+  Result<int> drop_too_late(Lane, WallTime, int, int, const std::string&) override;
 
  private:
   WallTime db_now() const { return WallTime(scheduler_.now().time_since_epoch()); }

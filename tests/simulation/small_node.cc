@@ -159,8 +159,8 @@ class SmallNode::Store final : public JobStore {
     for (const JobId job : jobs) words += ' ' + std::to_string(job);
     return noted({words, {}}, [&] { return store_.mark_dead(jobs); });
   }
-  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override {
-    return store_.drop_late(lane, before, limit, passed, node);
+  Result<int> drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override {
+    return store_.drop_too_late(lane, before, limit, passed, node);
   }
 
   // The last call, if it failed: its stage repeats or looks up what it asked. Where the scans of the node stand.

@@ -375,8 +375,8 @@ int FakeDatabase::mark_dead(const std::vector<JobId>& jobs, WallTime now) {
   return marked_dead;
 }
 
-Result<int> FakeDatabase::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node,
-                                    WallTime now) {
+Result<int> FakeDatabase::drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node,
+                                        WallTime now) {
   for (const auto& [name, type] : types_) {  // what the registry says, if it knows the type
     if (type.type_id != lane.type_id) continue;
     if (!type.drop_older_than) return 0;

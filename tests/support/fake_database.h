@@ -149,7 +149,7 @@ class FakeDatabase {
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node, WallTime now);
   std::vector<FinishReply> finish(const std::vector<FinishRequest>& requests, const std::string& node, WallTime now);
   int mark_dead(const std::vector<JobId>& jobs, WallTime now);
-  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node, WallTime now);
+  Result<int> drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node, WallTime now);
 
   // The state of a standby: everything committed up to a moment. Ids of jobs that it lacks are given again.
   struct Snapshot {

@@ -89,9 +89,10 @@ Result<int> FakeJobStore::mark_dead(std::span<const JobId> jobs) {
   });
 }
 
-Result<int> FakeJobStore::drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
-  return call<int>("drop_late", true,
-                   [=, &db = database_](WallTime now) { return db.drop_late(lane, before, limit, passed, node, now); });
+Result<int> FakeJobStore::drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) {
+  return call<int>("drop_too_late", true, [=, &db = database_](WallTime now) {
+    return db.drop_too_late(lane, before, limit, passed, node, now);
+  });
 }
 
 Result<std::vector<CreateReply>> FakeClientStore::create(std::span<const NewJob> jobs, CreateMode mode) {

@@ -106,7 +106,7 @@ class FakeJobStore : public JobStore, private FakeSession {
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest> requests, const std::string& node) override;
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override;
   Result<int> mark_dead(std::span<const JobId> jobs) override;
-  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
+  Result<int> drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string& node) override;
 };
 
 class FakeClientStore final : public ClientStore, private FakeSession {

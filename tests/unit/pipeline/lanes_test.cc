@@ -185,7 +185,7 @@ TEST_F(LanesTest, TheReaperDropsALaneToItsEnd) {
   LeaseReaper reaper(shared(), store);
   shared().too_late.try_push({{3, 1}, kStart});
   std::vector<int> left{500, 500, 20};
-  store.on_drop_late = [&](Lane lane, WallTime before, int limit, int passed) {
+  store.on_drop_too_late = [&](Lane lane, WallTime before, int limit, int passed) {
     EXPECT_EQ(passed, 0);
     EXPECT_EQ(lane, (Lane{3, 1}));
     EXPECT_EQ(before, kStart);
@@ -200,14 +200,14 @@ TEST_F(LanesTest, TheReaperDropsALaneToItsEnd) {
   EXPECT_EQ(events[Counter::dropped_late], 1020);
 }
 
-TEST_F(LanesTest, TheReaperPassesALateRowThatTheStoreRefuses) {
+TEST_F(LanesTest, TheReaperPassesATooLateRowThatTheStoreRefuses) {
   set_types({biz_type(1)});
   LeaseReaper reaper(shared(), store);
   shared().too_late.try_push({{3, 1}, kStart});
   constexpr int kCulprit = 300;
   std::vector<int> rows(1200);
   std::iota(rows.begin(), rows.end(), 0);
-  store.on_drop_late = [&](Lane, WallTime, int limit, int passed) -> Result<int> {
+  store.on_drop_too_late = [&](Lane, WallTime, int limit, int passed) -> Result<int> {
     const auto begin = rows.begin() + std::min<std::ptrdiff_t>(passed, std::ssize(rows));
     const auto end = begin + std::min<std::ptrdiff_t>(limit, rows.end() - begin);
     if (std::find(begin, end, kCulprit) != end) return Error{ErrorCode::invalid, "not this one", ""};
@@ -225,7 +225,7 @@ TEST_F(LanesTest, TheReaperPassesNoRowForTheLockOfATable) {
   LeaseReaper reaper(shared(), store);
   for (int i = 0; i < 20; ++i) {
     shared().too_late.try_push({{3, 1}, kStart});
-    store.on_drop_late = [&](Lane, WallTime, int limit, int passed) -> Result<int> {
+    store.on_drop_too_late = [&](Lane, WallTime, int limit, int passed) -> Result<int> {
       EXPECT_EQ(limit, 500);
       EXPECT_EQ(passed, 0);
       return Error{ErrorCode::conflict, "canceling statement due to lock timeout", kLocked};

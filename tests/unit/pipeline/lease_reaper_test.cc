@@ -19,7 +19,7 @@ class LeaseReaperTest : public StageFixture {
 
 TEST_F(LeaseReaperTest, MarksABatchDeadAndCountsTheRowsFound) {
   give({1, 2, 3});
-  store.on_bury = [](std::span<const JobId> jobs) {
+  store.on_mark_dead = [](std::span<const JobId> jobs) {
     EXPECT_EQ(jobs.size(), 3U);
     return 2;
   };
@@ -31,7 +31,7 @@ TEST_F(LeaseReaperTest, MarksABatchDeadAndCountsTheRowsFound) {
 TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   give({1, 2, 3, 4, 5, 6, 7});
   int marked_dead = 0;
-  store.on_bury = [&](std::span<const JobId> jobs) -> Result<int> {
+  store.on_mark_dead = [&](std::span<const JobId> jobs) -> Result<int> {
     if (std::ranges::count(jobs, 5) > 0) return Error{ErrorCode::invalid, "not this one", ""};
     marked_dead += static_cast<int>(jobs.size());
     return static_cast<int>(jobs.size());
@@ -48,7 +48,7 @@ TEST_F(LeaseReaperTest, ManyRefusedJobsHoldUpNoOthers) {
   std::iota(refused.begin(), refused.end(), 1);
   std::vector<JobId> marked_dead;
   int refusals = 0;
-  store.on_bury = [&](std::span<const JobId> jobs) -> Result<int> {
+  store.on_mark_dead = [&](std::span<const JobId> jobs) -> Result<int> {
     now += 1ms;
     if (jobs.front() <= std::ssize(refused)) {
       ++refusals;
@@ -69,17 +69,17 @@ TEST_F(LeaseReaperTest, ManyRefusedJobsHoldUpNoOthers) {
   EXPECT_LT(refusals, 8 * std::ssize(refused)) << "but not with every scan";
 }
 
-TEST_F(LeaseReaperTest, ExhaustedJobsAndLateLanesTakeTurns) {
-  constexpr int kLateRows = 2000;
+TEST_F(LeaseReaperTest, ExhaustedJobsAndTooLateLanesTakeTurns) {
+  constexpr int kTooLateRows = 2000;
   give({1, 2, 3, 4});
   shared().too_late.try_push({{0, 1}, kStart});
   std::string calls;
-  store.on_bury = [&](std::span<const JobId>) -> Result<int> {
+  store.on_mark_dead = [&](std::span<const JobId>) -> Result<int> {
     calls += 'e';
     return Error{ErrorCode::unavailable, "the trigger fails", kRefused};
   };
-  int left = kLateRows;
-  store.on_drop_late = [&](Lane, WallTime, int limit, int) {
+  int left = kTooLateRows;
+  store.on_drop_too_late = [&](Lane, WallTime, int limit, int) {
     calls += 'l';
     const int n = std::min(limit, left);
     left -= n;
@@ -89,15 +89,15 @@ TEST_F(LeaseReaperTest, ExhaustedJobsAndLateLanesTakeTurns) {
   EXPECT_EQ(calls, "elelel");
 }
 
-TEST_F(LeaseReaperTest, ALateRowThatIsRefusedHoldsUpNoExhaustedJobs) {
+TEST_F(LeaseReaperTest, ATooLateRowThatIsRefusedHoldsUpNoExhaustedJobs) {
   shared().too_late.try_push({{0, 1}, kStart});
   int marked_dead = 0, found = 0;
   bool is_alone = false;
-  store.on_bury = [&](std::span<const JobId> jobs) {
+  store.on_mark_dead = [&](std::span<const JobId> jobs) {
     marked_dead += static_cast<int>(jobs.size());
     return static_cast<int>(jobs.size());
   };
-  store.on_drop_late = [&](Lane, WallTime, int limit, int) -> Result<int> {
+  store.on_drop_too_late = [&](Lane, WallTime, int limit, int) -> Result<int> {
     give({++found});
     is_alone = limit == 1;
     return Error{ErrorCode::unavailable, "the trigger fails", kRefused};
@@ -110,7 +110,7 @@ TEST_F(LeaseReaperTest, ALateRowThatIsRefusedHoldsUpNoExhaustedJobs) {
 
 TEST_F(LeaseReaperTest, LeavesJobsToTheNextScanWhenTheStoreIsUnavailable) {
   give({1});
-  store.on_bury = [](auto) { return unavailable(); };
+  store.on_mark_dead = [](auto) { return unavailable(); };
   EXPECT_EQ(step(), now + config.retry_pause);
   EXPECT_EQ(events.failures(), 1);
   EXPECT_EQ(step(), kWhenWoken);
@@ -132,7 +132,7 @@ TEST_F(LeaseReaperTest, WaitsForOutcomesThatTheDatabaseDidNotAnswer) {
   EXPECT_EQ(step(), now + config.retry_pause);
   EXPECT_EQ(store.calls, 0);
   shared().answers.note_answer();
-  store.on_bury = [](std::span<const JobId>) { return 1; };
+  store.on_mark_dead = [](std::span<const JobId>) { return 1; };
   EXPECT_LE(step(), now);
   EXPECT_EQ(events[Counter::marked_dead], 1);
 }

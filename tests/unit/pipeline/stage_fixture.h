@@ -64,8 +64,8 @@ class ScriptedStore final : public JobStore {
   std::function<FiredJobs(Lane, DueSpan, int)> on_fire_due;
   std::function<Result<std::vector<FinishReply>>(std::span<const FinishRequest>)> on_finish;
   std::function<Result<std::vector<std::optional<Duration>>>(std::span<const Lease>)> on_leases_left;
-  std::function<Result<int>(std::span<const JobId>)> on_bury;
-  std::function<Result<int>(Lane, WallTime, int, int)> on_drop_late;
+  std::function<Result<int>(std::span<const JobId>)> on_mark_dead;
+  std::function<Result<int>(Lane, WallTime, int, int)> on_drop_too_late;
   int calls = 0;
   WriterMark last_mark = WriterMark::none;  // of the last scan
   Duration time_limit{0};                   // that the last call had
@@ -98,9 +98,9 @@ class ScriptedStore final : public JobStore {
   Result<std::vector<std::optional<Duration>>> leases_left(std::span<const Lease> leases) override {
     return call(on_leases_left, leases);
   }
-  Result<int> mark_dead(std::span<const JobId> jobs) override { return call(on_bury, jobs); }
-  Result<int> drop_late(Lane lane, WallTime before, int limit, int passed, const std::string&) override {
-    return call(on_drop_late, lane, before, limit, passed);
+  Result<int> mark_dead(std::span<const JobId> jobs) override { return call(on_mark_dead, jobs); }
+  Result<int> drop_too_late(Lane lane, WallTime before, int limit, int passed, const std::string&) override {
+    return call(on_drop_too_late, lane, before, limit, passed);
   }
 
  private:
