@@ -47,8 +47,8 @@ struct Stores {
   Duration queued{0};  // how long the work waited for this thread
 };
 
-// Work of Backend::post_waiting() that was queued for longer waits for no lock: the time that its caller was to wait for
-// one has passed.
+// Work of Backend::post_waiting() that was queued for longer waits for no lock: the time that its caller was to wait
+// for one has passed.
 inline constexpr Duration kMostQueuedForLocks = std::chrono::seconds(3);
 
 // What requests about bulk operations (one action on every job that matches a filter) need; valid only inside the call
