@@ -152,6 +152,10 @@ SessionConfig session_of(const OpenDatabase& database, const std::string& applic
     spdlog::error("database {}: job id {} was given twice; the record of the older job has a fresh id now", name,
                   job_id);
   };
+  session.on_refused_retry = [name = database.name](const Error& error) {
+    spdlog::error("database {}: a retry of the dead jobs of a type leaves out what the database refuses: {}", name,
+                  error.message);
+  };
   return session;
 }
 

@@ -25,11 +25,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/part_size.h"
 #include "base/random.h"
 #include "base/stage.h"
 #include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/part_size.h"
 
 namespace tocsin {
 

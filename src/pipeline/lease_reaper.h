@@ -22,10 +22,10 @@
 #include <set>
 #include <vector>
 
+#include "base/part_size.h"
 #include "base/stage.h"
 #include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
-#include "pipeline/part_size.h"
 
 namespace tocsin {
 

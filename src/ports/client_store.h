@@ -178,16 +178,21 @@ class ClientStore {
   virtual Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) = 0;
 
   // Makes dead jobs of types that are not removed pending, due now, with attempts 0 and their errors. One reply per id,
-  // in order. Of an id given twice one reply is `changed`. Waits for no locked row, and for a key that another
-  // transaction holds some 5 ms; ten times at most. Jobs that were not reached by then are answered `locked`, as those
-  // with a held key are; further calls reach them. A dead job whose id a live job has gets a fresh id, and the id is
-  // answered for the live one. Error in_doubt: some may be changed.
-  virtual Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) = 0;
+  // in order. Of an id given twice one reply is `changed`. A job that the database refuses to revive has its own Error,
+  // and costs no other one. Waits for no locked row, and for a key that another transaction holds, or a locked table,
+  // some 5 ms; ten times at most. Jobs that were not reached by then, or after kMostRefusedInARow refused ones, are
+  // answered `locked`, as those with a held key and those of a type whose removal is undecided are; further calls reach
+  // them. A dead job whose id a live job has gets a fresh id, and the id is answered for the live one. Error in_doubt:
+  // some may be changed.
+  virtual Result<std::vector<Result<ChangeReply>>> retry_each(std::span<const JobId> jobs) = 0;
 
   // Makes at most `limit` (1..10,000) dead jobs of a type pending that died in [from, to), first the jobs that died
-  // first. They become due now, or one after the other at rate_per_s. Skips locked rows, and jobs whose keys another
-  // transaction holds; waits for such keys 3 s at most in all. A job whose id a live job has gets a fresh id, with
-  // which a further call finds it. Returns how many became pending.
+  // first. They become due now, or one after the other at rate_per_s. Skips locked rows, jobs whose keys another
+  // transaction holds, and jobs that the database refuses to revive, and takes later ones instead; waits for keys and
+  // locked tables 3 s at most in all, and ends at kMostRefusedInARow refused jobs. A job whose id a live job has gets a
+  // fresh id, with which a further call finds it. Returns how many became pending. Error: none, because those that it
+  // has found were held or refused, or because the removal of the type is undecided. Error in_doubt: some may be
+  // pending.
   struct RetryMany {
     TypeId type_id = 0;
     std::optional<WallTime> from, to;

@@ -19,4 +19,8 @@ inline bool is_row_error(const Error& error) {
 // no such reason: a call for any row waits for it. (Locked rows are skipped.)
 inline bool is_refused_row(const Error& error) { return is_row_error(error) && error.field != kLocked; }
 
+// When so many rows are refused one after the other, each alone, what refuses them is not in the rows: a right on the
+// table is missing, or a trigger refuses all.
+inline constexpr int kMostRefusedInARow = 8;
+
 }  // namespace tocsin

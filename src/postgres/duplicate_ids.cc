@@ -17,4 +17,11 @@ bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::s
   return !freed.empty();
 }
 
+bool has_freed_ids(Session& session, const Error& error, std::span<const JobId> jobs) {
+  if (error.code != ErrorCode::conflict) return false;
+  const auto freed =
+      session.write<bool>([&](pqxx::nontransaction& tx) { return renumber_finished_jobs(session, tx, jobs); });
+  return freed && *freed;
+}
+
 }  // namespace tocsin

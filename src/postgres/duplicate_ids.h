@@ -18,6 +18,9 @@ namespace tocsin {
 // because the violation is not about the id of a finished job.
 bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::span<const JobId> jobs);
 
+// The same after the Error of a call that moves `jobs`. True: the call may succeed now.
+bool has_freed_ids(Session& session, const Error& error, std::span<const JobId> jobs);
+
 // Runs `work`, one statement in `tx` that moves jobs to or from history, and repeats it after finished jobs got fresh
 // ids. `jobs`: the ids of the moved jobs, as far as the caller knows them.
 template <class Work>

@@ -1,10 +1,12 @@
 #include "postgres/pg_bulk_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/job_conditions.h"
+#include "postgres/part_writer.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
 
@@ -105,6 +107,18 @@ struct Applied {
   std::int64_t changed = 0;
   std::vector<Candidate> due;
 };
+
+// Whether one job may be the reason of the Error of a change. Its row is locked by this transaction already, so a lock
+// that was not free is that of a table, which all jobs wait for; but for retries, see wait_for_keys_alone().
+bool may_be_one_job(const Error& error, BulkAction action) {
+  return is_refused_row(error) || (error.field == kLocked && action == BulkAction::retry);
+}
+
+// From now on the transaction waits only for keys of jobs, and for each kKeyLockWait at most.
+void wait_for_keys_alone(pqxx::transaction_base& tx) {
+  tx.exec0(sql::statement("lock_tables_of_retries"));
+  tx.exec_params1(sql::statement("lock_wait"), kKeyLockWait);
+}
 
 // REQUIRES: the rows are locked by this transaction.
 Applied apply(pqxx::transaction_base& tx, const Bulk& bulk, const std::vector<JobId>& ids) {
@@ -285,22 +299,22 @@ PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk&
   return page;
 }
 
-Result<BulkBatch> PgBulkStore::try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out,
-                                         std::vector<JobId>& tried) {
-  tried.clear();
-  return session_.transact<BulkBatch>([&](pqxx::work& tx) {
+PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out) {
+  std::vector<JobId> mine;
+  bool is_second_visit = false, is_changing = false;
+  auto batch = session_.transact<BulkBatch>([&](pqxx::work& tx) {
     StoredProgress progress = lock_progress(tx, bulk.bulk_id);
     if (progress.is_done) return BulkBatch{progress.changed, true, {}};
     const std::string matching = matches_now(bulk, tx);
     Page page = read_page(tx, bulk, matching, progress.last_job_id, limit);
-    const bool is_second_visit = page.matching.empty() && page.is_last && !progress.locked.empty();
+    is_second_visit = page.matching.empty() && page.is_last && !progress.locked.empty();
     std::vector<JobId> wanted = page.matching;
     if (is_second_visit) {
       const auto n = std::min(progress.locked.size(), static_cast<std::size_t>(limit));
       wanted.assign(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
       progress.locked.erase(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
     }
-    std::vector<JobId> mine = lock_jobs(tx, bulk.request.action, matching, wanted);
+    mine = lock_jobs(tx, bulk.request.action, matching, wanted);
     if (left_out) std::erase(mine, *left_out);
     if (!is_second_visit && mine.size() < wanted.size()) {
       for (const JobId job : wanted) {
@@ -308,48 +322,50 @@ Result<BulkBatch> PgBulkStore::try_batch(const Bulk& bulk, int limit, std::optio
           progress.locked.push_back(job);
       }
     }
-    tried = mine;
-    const Applied applied = mine.empty() ? Applied{} : apply(tx, bulk, mine);
-    tried.clear();
+    Applied applied;
+    if (!mine.empty()) {
+      if (bulk.request.action == BulkAction::retry) wait_for_keys_alone(tx);
+      is_changing = true;
+      applied = apply(tx, bulk, mine);
+      is_changing = false;
+    }
     progress.changed += applied.changed;
     progress.last_job_id = page.last_job_id;
     progress.is_done = page.is_last && progress.locked.empty();
     write_progress(tx, bulk.bulk_id, progress);
-    return BulkBatch{progress.changed, progress.is_done, applied.due};
+    return BulkBatch{progress.changed, progress.is_done, std::move(applied.due)};
   });
-}
-
-bool PgBulkStore::has_freed_ids(const Error& error, const std::vector<JobId>& tried) {
-  if (error.code != ErrorCode::conflict) return false;
-  const auto freed =
-      session_.write<bool>([&](pqxx::nontransaction& tx) { return renumber_finished_jobs(session_, tx, tried); });
-  return freed && *freed;
+  if (!batch && !is_changing) mine.clear();
+  return {std::move(batch), std::move(mine), is_second_visit};
 }
 
 Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
-  std::vector<JobId> tried;
+  if (std::exchange(refused_bulk_, bulk.bulk_id) != bulk.bulk_id) refused_in_a_row_ = 0;
   std::optional<JobId> left_out;
   std::optional<Error> refusal;
   for (bool has_freed = false;;) {
-    auto batch =
-        try_batch(bulk, static_cast<int>(std::min(most_jobs_, static_cast<std::size_t>(limit))), left_out, tried);
-    if (batch) {
-      most_jobs_ = std::min(2 * most_jobs_, kMostJobs);
-      batch->refusal = std::move(refusal);
-      return batch;
+    const auto most = std::min(part_size_.most(), static_cast<std::size_t>(limit));
+    Try tried = try_batch(bulk, static_cast<int>(most), left_out);
+    if (tried.batch) {
+      part_size_.note_success();
+      if (!tried.changed.empty()) refused_in_a_row_ = 0;
+      tried.batch->refusal = std::move(refusal);
+      return std::move(tried.batch);
     }
-    const Error& error = batch.error();
-    if (tried.empty() || left_out || !is_row_error(error)) return error;
+    const Error& error = tried.batch.error();
+    if (tried.changed.empty() || left_out || !may_be_one_job(error, bulk.request.action)) return error;
     if (!has_freed) {
-      has_freed = has_freed_ids(error, tried);
+      has_freed = has_freed_ids(session_, error, tried.changed);
       if (has_freed) continue;
     }
-    if (tried.size() > 1) {
-      most_jobs_ = tried.size() / 2;
-      continue;
+    part_size_.note_refused(tried.changed.size());
+    if (tried.changed.size() > 1) continue;
+    if (is_refused_row(error)) {
+      // On their second visit all jobs may be such that were refused on the first, one here and one there.
+      if (!tried.is_second_visit && ++refused_in_a_row_ > kMostRefusedInARow) return error;
+      refusal = error;
     }
-    left_out = tried.front();
-    if (is_refused_row(error)) refusal = error;
+    left_out = tried.changed.front();
   }
 }
 

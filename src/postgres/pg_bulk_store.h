@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/part_size.h"
 #include "bulk/bulk_store.h"
 #include "postgres/session.h"
 #include "tocsin/job.h"
@@ -37,11 +38,14 @@ class PgBulkStore final : public BulkStore {
 
  private:
   struct Page;
+  struct Try {
+    Result<BulkBatch> batch;
+    std::vector<JobId> changed;  // by the batch; of an Error the jobs whose change failed, none if something else did
+    bool is_second_visit = false;
+  };
   // A batch as run_batch() describes it, which fails as a whole. `left_out`: a job that is treated as if another
-  // transaction had locked it. `tried`: the jobs whose change failed; empty if something else did.
-  Result<BulkBatch> try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out, std::vector<JobId>& tried);
-  // After the Error of a batch: whether a finished job has got a fresh id, because a live one has its id.
-  bool has_freed_ids(const Error& error, const std::vector<JobId>& tried);
+  // transaction had locked it.
+  Try try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out);
   // Both take_over() calls. `bulk_id` nullopt: any bulk whose lease has ended.
   Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
   // The next jobs after the id `after` that match, in order of id, `limit` at most. `matches`: of matches_now().
@@ -54,9 +58,10 @@ class PgBulkStore final : public BulkStore {
 
   Session session_;
   const int shards_;
-  // Jobs in a batch, at most. Halved when a batch fails because of single jobs, doubled after each success.
-  std::size_t most_jobs_ = kMostJobs;
-  static constexpr std::size_t kMostJobs = 1'000;
+  PartSize part_size_;  // of the jobs in a batch
+  // Jobs of the bulk `refused_bulk_` that were refused alone since its last change.
+  std::int64_t refused_bulk_ = 0;
+  int refused_in_a_row_ = 0;
 };
 
 }  // namespace tocsin

@@ -8,6 +8,7 @@
 
 #include "postgres/duplicate_ids.h"
 #include "postgres/job_rows.h"
+#include "postgres/part_writer.h"
 #include "postgres/pg_changes.h"
 #include "postgres/pg_create.h"
 #include "postgres/queries.h"
@@ -24,9 +25,13 @@ constexpr std::size_t kMostIds = 4096;
 // Older numbers are left unused: lists are sorted by id, so ids must follow the order of creation to within this time.
 constexpr auto kIdAge = std::chrono::milliseconds(500);
 constexpr int kCreateTries = 3;
-constexpr int kMostTriesOfWaiting = 600;  // of 5 ms: 3 s, as the wait for a lock
 // A partial batch begins no wait for a held key this long after its first one.
 constexpr auto kWaitsOfBatch = std::chrono::seconds(3);
+
+// Of a batch with keys. A value that only the database refuses costs no other job.
+bool is_held_or_invalid(const Error& error) {
+  return error.code == ErrorCode::conflict || error.code == ErrorCode::invalid;
+}
 
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
@@ -113,8 +118,23 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
   }
   std::vector<CreateReply> replies(jobs.size());
   std::vector<std::size_t> held;
-  int tries = mode == CreateMode::each_but_held ? kMostHeldTries : kMostTriesOfWaiting;
-  if (auto done = create_unheld(jobs, 0, replies, held, tries); !done) return done.error();
+  const auto write = [&](std::size_t begin, std::size_t size) -> Status {
+    auto created = create_at_once(jobs.subspan(begin, size), CreateMode::each_if_free, 1);
+    if (!created) return created.error();
+    std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(begin));
+    return Unit{};
+  };
+  const auto leave_out = [&](std::size_t i, const Error& why) {
+    if (why.code == ErrorCode::invalid)
+      replies[i] = {CreateReply::Kind::invalid, 0, {}, {}, {}, {}, why.message};
+    else
+      held.push_back(i);
+  };
+  const int waits = mode == CreateMode::each_but_held ? kMostHeldTries : kMostKeyWaits;
+  const auto reached =
+      PartWriter(is_held_or_invalid, waits, PartWriter::kAnyNumber).write(jobs.size(), write, leave_out);
+  if (!reached) return reached.error();
+  for (std::size_t i = *reached; i < jobs.size(); ++i) held.push_back(i);
   bool may_wait = waits_for_keys(mode);
   const auto waits_end = std::chrono::steady_clock::now() + kWaitsOfBatch;
   for (const std::size_t i : held) {
@@ -130,38 +150,6 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
       return Error{ErrorCode::in_doubt, late.error().message, ""};  // the others are created
   }
   return replies;
-}
-
-Status PgClientStore::create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
-                                    std::vector<std::size_t>& held, int& tries) {
-  if (tries == 0) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) held.push_back(first + i);
-    return Unit{};
-  }
-  auto created = create_at_once(jobs, CreateMode::each_if_free, 1);
-  if (created) {
-    std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(first));
-    return Unit{};
-  }
-  const Error& error = created.error();
-  // A value that only the database refuses costs no other job. It waits for no lock, so the try is not counted.
-  const bool is_invalid = error.code == ErrorCode::invalid;
-  if (is_invalid && jobs.size() == 1) {
-    replies[first] = {CreateReply::Kind::invalid, 0, {}, {}, {}, {}, error.message};
-    return Unit{};
-  }
-  if (error.code != ErrorCode::conflict && !is_invalid) {
-    const bool is_first = first == 0 && jobs.size() == replies.size();
-    return is_first ? error : Error{ErrorCode::in_doubt, error.message, ""};  // a part may be created
-  }
-  if (!is_invalid) --tries;
-  if (jobs.size() == 1) {
-    held.push_back(first);
-    return Unit{};
-  }
-  const std::size_t half = jobs.size() / 2;
-  if (auto done = create_unheld(jobs.first(half), first, replies, held, tries); !done) return done;
-  return create_unheld(jobs.subspan(half), first + half, replies, held, tries);
 }
 
 Result<std::vector<CreateReply>> PgClientStore::create_at_once(std::span<const NewJob> jobs, CreateMode mode,

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <unordered_map>
 
 #include "ports/client_store.h"
@@ -28,8 +29,8 @@ class PgClientStore final : public ClientStore {
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override;
-  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;  // pg_retries.cc
-  Result<int> retry_many(const RetryMany& request) override;                          // pg_retries.cc
+  Result<std::vector<Result<ChangeReply>>> retry_each(std::span<const JobId> jobs) override;  // pg_retries.cc
+  Result<int> retry_many(const RetryMany& request) override;                                  // pg_retries.cc
   // pg_leases.cc
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,
@@ -41,11 +42,6 @@ class PgClientStore final : public ClientStore {
   // create() in one transaction. `most_tries`: how often it is tried, because other transactions may hold the jobs'
   // keys.
   Result<std::vector<CreateReply>> create_at_once(std::span<const NewJob> jobs, CreateMode mode, int most_tries);
-  // Creates all jobs except those whose keys other transactions hold. The indices of these are added to `held`.
-  //  - `first`: the index of jobs[0] in the call of create().
-  //  - `tries`: how many more attempts may meet a held key. Jobs that are not reached within them are `held`, too.
-  Status create_unheld(std::span<const NewJob> jobs, std::size_t first, std::vector<CreateReply>& replies,
-                       std::vector<std::size_t>& held, int& tries);
   Result<std::vector<JobId>> draw_ids(std::span<const NewJob> jobs);  // from sequence_, one per job
   // After a commit whose answer was lost: looks for the jobs that it would have created. True: all exist, and `replies`
   // are completed from them. False: nothing was committed, a type refused its job, or an id is that of another job by
@@ -56,11 +52,16 @@ class PgClientStore final : public ClientStore {
   // Cancels the jobs and adds their replies, except for locked rows. `unanswered`: jobs without a reply. REQUIRES: it
   // is sorted.
   Status cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies);
-  // pg_retries.cc: makes dead jobs pending, and adds them to `revived`. Skips jobs that another transaction has locked
-  // or whose key it holds, and jobs whose shard is write-frozen (moving). A call that meets too many held keys does not
-  // reach all jobs; the next one begins with the others. REQUIRES: the ids ascend.
-  using Revived = std::unordered_map<JobId, Job>;
-  Status revive(std::vector<JobId> jobs, Revived& revived);
+  // pg_retries.cc: makes dead jobs pending, and adds them to `revival`, as those that the database refuses. Skips jobs
+  // that another transaction has locked or whose key it holds, and jobs whose shard is write-frozen (moving). A call
+  // that meets too many held keys or refused jobs does not reach all jobs; the next one begins with the others.
+  // REQUIRES: the ids ascend.
+  struct Revival;
+  Status revive(std::vector<JobId> jobs, Revival& revival);
+  // pg_retries.cc: executes `statement`, which revives the jobs of `ids` or fails, in a transaction of its own that
+  // waits kKeyLockWait for a lock.
+  Result<pqxx::result> revive_part(std::span<const JobId> ids,
+                                   const std::function<pqxx::result(pqxx::work&)>& statement);
   class LeaseWrite;  // pg_leases.cc: one call of finish_leased() or extend()
 
   Session& session_;

@@ -9,13 +9,11 @@
 #include "core/requested_time.h"
 #include "postgres/binary_array.h"
 #include "postgres/job_rows.h"
+#include "postgres/part_writer.h"
 #include "postgres/values.h"
 
 namespace tocsin {
 namespace {
-
-// Long enough for another session to commit, short enough to try the halves of a batch one after the other.
-constexpr const char* kShortWait = "5ms";
 
 template <class Array>
 void add_text_or_null(Array& array, const std::string& text) {
@@ -144,7 +142,7 @@ void PgCreate::exec_insert(pqxx::transaction_base& tx, bool keyed) {
       keyed ? exec(tx, session_.prepared("create_keyed"), ids.parameter(), shards.parameter(), types.parameter(),
                    at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
                    traceparents.parameter(), attributes.parameter(), keys.parameter(), times.parameter(),
-                   own_max.parameter(), waits_for_keys(mode_) ? nullptr : kShortWait, array_of(kinds))
+                   own_max.parameter(), waits_for_keys(mode_) ? nullptr : kKeyLockWait, array_of(kinds))
             : exec(tx, session_.prepared("create"), ids.parameter(), shards.parameter(), types.parameter(),
                    at.parameter(), in.parameter(), max_attempts.parameter(), biz_ids.parameter(),
                    traceparents.parameter(), attributes.parameter(), is_undone_by_refusal(mode_), array_of(kinds));

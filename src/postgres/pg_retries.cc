@@ -1,16 +1,18 @@
 // PgClientStore: retries of dead jobs. By id: those that can be revived at once, and why the others cannot. Of a type:
 // those that died first.
 //
-// To revive a job waits for a transaction that creates a job with its key, 5 ms at most (parts/revive.sql). PostgreSQL
-// does not tell which key it was, so a call writes smaller parts until the key is alone.
+// To revive a job waits for a transaction that creates a job with its key (parts/revive.sql), kKeyLockWait at most. So
+// does the wait for the tables, which CREATE INDEX locks.
 #include <algorithm>
-#include <functional>
+#include <chrono>
 #include <iterator>
 #include <set>
 #include <unordered_map>
 
+#include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/job_rows.h"
+#include "postgres/part_writer.h"
 #include "postgres/pg_client_store.h"
 #include "postgres/values.h"
 
@@ -24,142 +26,160 @@ ChangeReply unchanged(const Job& now) {
   return {kind, now};
 }
 
-// The jobs that ids stand for, and the types that were removed.
+// The jobs that ids stand for, and the types whose removal is decided.
 struct LookUp {
   std::unordered_map<JobId, Job> found;
   std::set<TypeId> removed;
 };
 
-// How often a call may wait 5 ms for a held key. Ten tries find one held key among 500 jobs.
-constexpr int kMostKeyWaits = 10;         // of single retries, which share their thread with other changes
-constexpr int kMostKeyWaitsOfType = 600;  // of a call of its own: 3 s
+constexpr int kMostKeyWaitsOfSingles = 10;  // they share their thread with other changes: 50 ms
+// A call reads no further dead jobs of a type this long after the first: each time takes seconds if there are many.
+constexpr auto kReadsOfType = std::chrono::seconds(3);
 
-// Calls `write(begin, size)` for parts of `n` jobs, in their order: smaller ones where it meets contention, until the
-// job that is the reason is alone and left out; larger ones again behind it. Returns how many jobs it has reached
-// before `tries` parts had met a held lock, or the Error of a part, if it is no contention.
-Result<std::size_t> write_in_parts(std::size_t n, int tries,
-                                   const std::function<Status(std::size_t begin, std::size_t size)>& write) {
-  std::size_t begin = 0;
-  for (std::size_t size = n; begin < n && tries > 0;) {
-    size = std::min(size, n - begin);
-    const Status done = write(begin, size);
-    if (done) {
-      begin += size;
-      size *= 2;
-      continue;
-    }
-    const Error& error = done.error();
-    if (!is_contention(error.code)) return error;
-    if (error.field == kLocked) --tries;
-    if (size == 1)
-      ++begin;
-    else
-      size /= 2;
-  }
-  return begin;
+bool may_be_one_dead_job(const Error& error) { return is_contention(error.code) || is_refused_row(error); }
+
+struct DeadJob {
+  JobId job_id;
+  std::string finished_at;
+};
+
+// The dead jobs of the type behind `last`, up to `limit` of them. Throws Busy while it is undecided whether the type is
+// removed.
+std::vector<DeadJob> read_dead(Session& session, pqxx::transaction_base& tx, const ClientStore::RetryMany& request,
+                               const DeadJob& last, int limit) {
+  const auto& undecided = session.prepared("removal_is_undecided");
+  if (!exec(tx, undecided, request.type_id).empty()) throw Busy("the removal of the type is undecided");
+  std::vector<DeadJob> dead;
+  for (const auto& row : exec(tx, session.prepared("dead_of_type"), request.type_id, last.finished_at,
+                              request.to ? to_pg(*request.to) : "infinity", limit, last.job_id))
+    dead.push_back({row[0].as<JobId>(), row[1].c_str()});
+  return dead;
 }
 
 }  // namespace
 
-Status PgClientStore::revive(std::vector<JobId> jobs, Revived& revived) {
-  if (jobs.empty()) return Unit{};
-  std::rotate(jobs.begin(), std::ranges::lower_bound(jobs, next_revival_), jobs.end());
-  const auto write = [&](std::size_t begin, std::size_t size) {
-    const std::span<const JobId> part = std::span(jobs).subspan(begin, size);
-    return session_.write([&](pqxx::nontransaction& tx) {
-      const auto rows = with_duplicate_ids_repaired(
-          session_, tx, part, [&] { return exec(tx, session_.prepared("retry"), array_of(part)); });
-      for (const auto& row : rows) {
-        Job job = job_from_row(row);
-        revived.emplace(job.job_id, std::move(job));
-      }
-    });
+struct PgClientStore::Revival {
+  PartWriter parts{may_be_one_dead_job, kMostKeyWaitsOfSingles, kMostRefusedInARow};
+  std::unordered_map<JobId, Job> revived;
+  std::unordered_map<JobId, Error> refused;
+};
+
+Result<pqxx::result> PgClientStore::revive_part(std::span<const JobId> ids,
+                                                const std::function<pqxx::result(pqxx::work&)>& statement) {
+  const auto work = [&](pqxx::work& tx) {
+    exec(tx, session_.prepared("lock_wait"), kKeyLockWait);
+    return statement(tx);
   };
-  const auto reached = write_in_parts(jobs.size(), kMostKeyWaits, write);
-  if (!reached) return reached.error();
-  if (*reached < jobs.size()) next_revival_ = jobs[*reached];
-  return Unit{};  // those that are still dead are answered as locked
+  auto rows = session_.transact<pqxx::result>(work);
+  if (rows || !has_freed_ids(session_, rows.error(), ids)) return rows;
+  return session_.transact<pqxx::result>(work);
 }
 
-Result<std::vector<ChangeReply>> PgClientStore::retry_each(std::span<const JobId> jobs) {
-  Revived revived;
-  const auto failed = [&revived](const Error& error) {  // written retries stay
-    return revived.empty() ? error : Error{ErrorCode::in_doubt, error.message, ""};
+Status PgClientStore::revive(std::vector<JobId> jobs, Revival& revival) {
+  if (jobs.empty()) return Unit{};
+  std::rotate(jobs.begin(), std::ranges::lower_bound(jobs, next_revival_), jobs.end());
+  const auto write = [&](std::size_t begin, std::size_t size) -> Status {
+    const std::span<const JobId> part = std::span(jobs).subspan(begin, size);
+    const auto rows =
+        revive_part(part, [&](pqxx::work& tx) { return exec(tx, session_.prepared("retry"), array_of(part)); });
+    if (!rows) return rows.error();
+    for (const auto& row : *rows) {
+      Job job = job_from_row(row);
+      revival.revived.emplace(job.job_id, std::move(job));
+    }
+    return Unit{};
   };
+  const auto leave_out = [&](std::size_t i, const Error& why) {
+    if (!is_contention(why.code)) revival.refused.emplace(jobs[i], why);
+  };
+  const auto reached = revival.parts.write(jobs.size(), write, leave_out);
+  if (!reached) return reached.error();
+  if (*reached < jobs.size()) next_revival_ = jobs[*reached];
+  return Unit{};  // those that are still dead and were not refused are answered as locked
+}
+
+Result<std::vector<Result<ChangeReply>>> PgClientStore::retry_each(std::span<const JobId> jobs) {
+  Revival revival;
   const std::set<JobId> asked(jobs.begin(), jobs.end());
-  if (auto done = revive(std::vector(asked.begin(), asked.end()), revived); !done) return failed(done.error());
+  if (auto done = revive(std::vector(asked.begin(), asked.end()), revival); !done) return done.error();
 
   // The others are looked up for their answers; an id that stands for another job revives that one.
   std::vector<JobId> rest;
-  std::ranges::copy_if(asked, std::back_inserter(rest), [&](JobId id) { return !revived.contains(id); });
+  std::ranges::copy_if(asked, std::back_inserter(rest), [&](JobId id) { return !revival.revived.contains(id); });
   LookUp now;
   if (!rest.empty()) {
     auto looked_up = session_.read<LookUp>([&](pqxx::nontransaction& tx) {
       LookUp seen{find_jobs(session_, tx, rest), {}};
-      for (const auto& row : tx.exec("SELECT type_id FROM tocsin.biz_type WHERE removed_at IS NOT NULL"))
-        seen.removed.insert(row[0].as<TypeId>());
+      for (const auto& row : exec(tx, session_.prepared("removed_types"))) seen.removed.insert(row[0].as<TypeId>());
       return seen;
     });
-    if (!looked_up) return failed(looked_up.error());
+    if (!looked_up) return revival.parts.failure(looked_up.error());
     now = std::move(*looked_up);
   }
   std::set<JobId> existing;
   for (const auto& [id, job] : now.found)
     if (job.job_id != id && job.status == JobStatus::dead) existing.insert(job.job_id);
-  if (auto done = revive(std::vector(existing.begin(), existing.end()), revived); !done) return failed(done.error());
+  if (auto done = revive(std::vector(existing.begin(), existing.end()), revival); !done) return done.error();
 
-  std::vector<ChangeReply> replies(jobs.size());
+  std::vector<Result<ChangeReply>> replies(jobs.size(), ChangeReply{});
   std::set<JobId> told;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto at = now.found.find(jobs[i]);
     const JobId id = at == now.found.end() ? jobs[i] : at->second.job_id;
-    if (const auto it = revived.find(id); it != revived.end()) {
+    if (const auto it = revival.revived.find(id); it != revival.revived.end()) {
       const bool is_first = told.insert(id).second;
-      replies[i] = {is_first ? ChangeReply::Kind::changed : ChangeReply::Kind::pending, it->second};
+      replies[i] = ChangeReply{is_first ? ChangeReply::Kind::changed : ChangeReply::Kind::pending, it->second};
     } else if (at != now.found.end()) {
-      replies[i] = unchanged(at->second);
+      ChangeReply reply = unchanged(at->second);
       if (at->second.status == JobStatus::dead)
-        replies[i].kind =
+        reply.kind =
             now.removed.contains(at->second.type_id) ? ChangeReply::Kind::type_removed : ChangeReply::Kind::locked;
+      replies[i] = std::move(reply);
+      if (const auto why = revival.refused.find(id); why != revival.refused.end()) replies[i] = why->second;
     }
   }
   return replies;
 }
 
 Result<int> PgClientStore::retry_many(const RetryMany& request) {
-  struct Dead {
-    JobId job_id;
-    std::string finished_at;
-  };
-  const auto dead = session_.write<std::vector<Dead>>([&](pqxx::nontransaction& tx) {
-    std::vector<Dead> found;
-    for (const auto& row :
-         exec(tx, session_.prepared("dead_of_type"), request.type_id, request.from ? to_pg(*request.from) : "-infinity",
-              request.to ? to_pg(*request.to) : "infinity", request.limit))
-      found.push_back({row[0].as<JobId>(), row[1].c_str()});
-    return found;
-  });
-  if (!dead) return dead.error();
   const std::int64_t gap_us = request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0;
+  PartWriter parts(may_be_one_dead_job, kMostKeyWaits, kMostRefusedInARow);
   int revived = 0;
-  const auto write = [&](std::size_t begin, std::size_t size) {
-    PgArray times, delays;
-    std::vector<JobId> ids;
-    for (std::size_t i = begin; i < begin + size; ++i) {
-      ids.push_back((*dead)[i].job_id);
-      times.add_text((*dead)[i].finished_at);
-      delays.add(static_cast<std::int64_t>(i) * gap_us);
-    }
-    return session_.write([&](pqxx::nontransaction& tx) {
-      const auto rows = with_duplicate_ids_repaired(session_, tx, ids, [&] {
+  std::optional<Error> left_out, refused;
+  const auto until = std::chrono::steady_clock::now() + kReadsOfType;
+  DeadJob last{0, request.from ? to_pg(*request.from) : "-infinity"};
+  do {
+    const int wanted = request.limit - revived;
+    const auto dead = session_.write<std::vector<DeadJob>>(
+        [&](pqxx::nontransaction& tx) { return read_dead(session_, tx, request, last, wanted); });
+    if (!dead) return parts.failure(dead.error());
+    const auto write = [&](std::size_t begin, std::size_t size) -> Status {
+      PgArray times, delays;
+      std::vector<JobId> ids;
+      for (const DeadJob& job : std::span(*dead).subspan(begin, size)) {
+        delays.add((revived + static_cast<std::int64_t>(ids.size())) * gap_us);
+        ids.push_back(job.job_id);
+        times.add_text(job.finished_at);
+      }
+      const auto rows = revive_part(ids, [&](pqxx::work& tx) {
         return exec(tx, session_.prepared("retry_many"), array_of(ids), times.literal(), delays.literal());
       });
-      revived += static_cast<int>(rows.size());
-    });
-  };
-  const auto reached = write_in_parts(dead->size(), kMostKeyWaitsOfType, write);
-  if (reached) return revived;
-  return revived == 0 ? reached.error() : Error{ErrorCode::in_doubt, reached.error().message, ""};
+      if (!rows) return rows.error();
+      revived += static_cast<int>(rows->size());
+      return Unit{};
+    };
+    const auto leave_out = [&](std::size_t, const Error& why) {
+      left_out = why;
+      if (!is_contention(why.code)) refused = why;
+    };
+    const auto reached = parts.write(dead->size(), write, leave_out);
+    if (!reached) return reached.error();
+    if (*reached < dead->size() || dead->size() < static_cast<std::size_t>(wanted)) break;
+    last = dead->back();
+  } while (revived < request.limit && std::chrono::steady_clock::now() < until);
+  if (refused && session_.config().on_refused_retry) session_.config().on_refused_retry(*refused);
+  if (revived == 0 && left_out) return *left_out;
+  return revived;
 }
 
 }  // namespace tocsin

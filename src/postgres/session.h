@@ -53,6 +53,8 @@ struct SessionConfig {
   std::shared_ptr<const ExpectedDatabase> expected = nullptr;
   // Called with each id that two jobs had (duplicate_ids.h), on the session's thread.
   std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
+  // Called by ClientStore::retry_many() with the Error of a dead job that the database refuses to revive, the same way.
+  std::function<void(const Error&)> on_refused_retry = nullptr;
   int connect_timeout_s = 5;  // unless the URL gives one
   // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither, and
   // synchronous_commit is local (through a pooler the role's). A promotion may lose what the session writes and reads.

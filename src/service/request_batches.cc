@@ -242,7 +242,9 @@ std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<Cha
     ChangeItem& item = items[i];
     if (!replies)
       refuse(item, replies.error());
-    else if (!answered(std::get<RetryAsked>(item.what), (*replies)[i], which))
+    else if (auto& reply = (*replies)[i]; !reply)
+      refuse(item, reply.error());
+    else if (!answered(std::get<RetryAsked>(item.what), *reply, which))
       locked.push_back(std::move(item));
   }
   return locked;

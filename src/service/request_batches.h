@@ -50,8 +50,8 @@ using ReadItem = std::variant<GetAsked, ListAsked, LeasedAsked>;
 // transaction holds its row, or its shard is moving to another database.
 //
 // Errors: unavailable and in_doubt go to all items of the statement. Another error is usually the fault of one item, so
-// the batch is written again in smaller parts until only that item gets the error. Retries of dead jobs (RetryAsked)
-// are the exception: any error goes to all of them.
+// the batch is written again in smaller parts until only that item gets the error. The client store does the same for
+// retries of dead jobs (RetryAsked).
 
 // Returns an item if another transaction holds its idempotency key, or the job that has the key. Each try that meets a
 // held key takes some 5 ms, so there are at most `tries` of them for items whose key was not held before. As many, or a

@@ -330,10 +330,10 @@ TEST_P(StoreContract, RetryEachReportsARevivalToOneCaller) {
   const std::vector<JobId> ids{dead, pending, dead, 77 * 1024};
   const auto replies = must(db->client_store().retry_each(ids));
   ASSERT_EQ(replies.size(), 4U);
-  EXPECT_EQ(replies[0].kind, ChangeReply::Kind::changed);
-  EXPECT_EQ(replies[1].kind, ChangeReply::Kind::pending);
-  EXPECT_EQ(replies[2].kind, ChangeReply::Kind::pending);
-  EXPECT_EQ(replies[3].kind, ChangeReply::Kind::not_found);
+  EXPECT_EQ(must(replies[0]).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(must(replies[1]).kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(must(replies[2]).kind, ChangeReply::Kind::pending);
+  EXPECT_EQ(must(replies[3]).kind, ChangeReply::Kind::not_found);
   EXPECT_EQ(find(dead).attempts, 0);
 }
 
@@ -343,8 +343,8 @@ TEST_P(StoreContract, RetryEachWaitsForNoLockedRow) {
   db->lock(held);
   const std::vector<JobId> ids{held, free};
   const auto replies = must(db->client_store().retry_each(ids));
-  EXPECT_EQ(replies[0].kind, ChangeReply::Kind::locked);
-  EXPECT_EQ(replies[1].kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(must(replies[0]).kind, ChangeReply::Kind::locked);
+  EXPECT_EQ(must(replies[1]).kind, ChangeReply::Kind::changed);
   db->unlock();
   EXPECT_EQ(retry(held).kind, ChangeReply::Kind::changed);
 }

@@ -147,8 +147,8 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoRetry) {
     db->give_id(old, id);
     if (is_by_id) {
       const auto replies = must(db->client_store().retry_each(std::vector{id, other}));
-      EXPECT_EQ(replies[0].kind, ChangeReply::Kind::pending) << "the live one";
-      EXPECT_EQ(replies[1].kind, ChangeReply::Kind::changed);
+      EXPECT_EQ(must(replies[0]).kind, ChangeReply::Kind::pending) << "the live one";
+      EXPECT_EQ(must(replies[1]).kind, ChangeReply::Kind::changed);
     } else {
       EXPECT_EQ(must(db->client_store().retry_many(request)), 1);
     }

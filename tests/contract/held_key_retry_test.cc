@@ -1,67 +1,22 @@
 // Retries of dead jobs whose keys another transaction holds: it has called create_job, which found the dead job. On
-// PostgreSQL alone. The session's lock_timeout is longer than its statement_timeout, so a retry that waits for a key as
-// long as the session lets it ends with an Error.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <iterator>
+// PostgreSQL alone.
 #include <optional>
 
-#include "postgres/pg_bulk_store.h"
-#include "postgres/pg_client_store.h"
+#include "contract/dead_jobs.h"
 #include "support/key_holder.h"
-#include "support/must.h"
-#include "support/test_database.h"
 
 namespace tocsin {
 namespace {
 
-using Ids = std::vector<JobId>;
-
-class HeldKeyRetry : public testing::Test {
+class HeldKeyRetry : public DeadJobs {
  protected:
-  static constexpr int kShards = 4;
-
-  HeldKeyRetry() { database.add_noop_type(); }
-  // Jobs with keys, which died one after the other.
-  Ids dead(int n) {
-    Ids ids;
-    for (const auto& row : database.query(
-             "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, finished_at, type_id, shard, "
-             "status, attempts, max_attempts, biz_id, idempotency_key, body_hash) SELECT (1000000 + i) * 1024 + "
-             "tocsin.shard_of(b, 4), t, t, t, t - (n - i) * interval '1 ms', 1, tocsin.shard_of(b, 4), 4, 3, 3, b, "
-             "'key', tocsin.body_hash('at ' || (extract(epoch FROM t) * 1000000)::bigint, NULL, NULL) FROM (SELECT " +
-             std::to_string(n) +
-             ") k (n), generate_series(1, n) i, now() t, LATERAL (SELECT 'order-' || i) x (b) RETURNING job_id"))
-      ids.push_back(row[0].as<JobId>());
-    return ids;
-  }
   // Until release().
   void hold_keys(const Ids& ids) {
     holder.emplace(database.url());
     for (const JobId id : ids) holder->hold_key_of(id);
   }
   void release() { holder.reset(); }
-  SessionConfig config() const {
-    SessionConfig config{database.url()};
-    config.statement_timeout_ms = 5'000;
-    config.lock_timeout_ms = 60'000;
-    return config;
-  }
-  SessionConfig unpinned() const {
-    SessionConfig unpinned = config();
-    unpinned.has_pinned_plans = false;
-    return unpinned;
-  }
-  std::vector<ChangeReply::Kind> retry(const Ids& ids) {
-    std::vector<ChangeReply::Kind> kinds;
-    std::ranges::transform(must(client_store.retry_each(ids)), std::back_inserter(kinds), &ChangeReply::kind);
-    return kinds;
-  }
 
-  TestDatabase database{kShards};
-  Session session{config()};
-  PgClientStore client_store{session, kShards};
   std::optional<KeyHolder> holder;
 };
 
@@ -95,22 +50,37 @@ TEST_F(HeldKeyRetry, IsLeftOutOfTheRetriesOfItsType) {
   EXPECT_EQ(client_store.retry_many(request).value(), 2);
 }
 
+TEST_F(HeldKeyRetry, HidesNoFreeJobBehindTheLimit) {
+  const Ids ids = dead(5);
+  hold_keys({ids[0], ids[1], ids[2]});
+  const ClientStore::RetryMany request{.type_id = 1, .from = {}, .to = {}, .limit = 2, .rate_per_s = {}};
+  EXPECT_EQ(must(client_store.retry_many(request)), 2);
+  EXPECT_EQ(live(), 2);
+  const auto none = client_store.retry_many(request);
+  ASSERT_FALSE(none) << "this is not the same as no dead job";
+  EXPECT_EQ(none.error().code, ErrorCode::conflict);
+}
+
+// PostgreSQL alone can have an Error that concerns the server after a part was committed.
+TEST_F(HeldKeyRetry, ThatFailsAfterAPartWasWrittenIsInDoubt) {
+  const Ids ids = dead(4);
+  refuse("job_live", "NEW.biz_id = 'order-4'", "53100");
+  hold_keys({ids[1]});
+  const auto retried = client_store.retry_many({.type_id = 1, .from = {}, .to = {}, .limit = 10, .rate_per_s = {}});
+  ASSERT_FALSE(retried);
+  EXPECT_EQ(retried.error().code, ErrorCode::in_doubt);
+  EXPECT_GT(live(), 0);
+}
+
 TEST_F(HeldKeyRetry, IsVisitedLastByABulkOperation) {
   const Ids ids = dead(5);
   PgBulkStore bulks{unpinned(), kShards};
-  BulkRequest request;
-  request.action = BulkAction::retry;
-  request.filter.type_id = 1;
-  request.filter_json = "{}";
-  const auto placement = bulks.placement();
-  ASSERT_TRUE(placement && *placement);
-  const auto bulk = bulks.start(request, 5, 1, std::chrono::hours(1), **placement);
-  ASSERT_TRUE(bulk && *bulk);
+  const Bulk bulk = start(bulks, BulkAction::retry, 5);
   hold_keys({ids[1]});
   bool is_done = false;
   std::int64_t changed = 0;
   const auto run_batch = [&] {
-    const auto batch = bulks.run_batch(**bulk, 10);
+    const auto batch = bulks.run_batch(bulk, 10);
     if (!batch) return ADD_FAILURE() << batch.error().message, false;
     EXPECT_FALSE(batch->refusal);
     is_done = batch->is_done;

@@ -131,7 +131,7 @@ CancelReply StoreContract::cancel(JobId job) {
   return replies[0];
 }
 
-ChangeReply StoreContract::retry(JobId job) { return must(db->client_store().retry_each({&job, 1})).at(0); }
+ChangeReply StoreContract::retry(JobId job) { return must(must(db->client_store().retry_each({&job, 1})).at(0)); }
 
 std::map<JobStatus, std::int64_t> StoreContract::counts_of(TypeId type) {
   std::map<JobStatus, std::int64_t> counts;

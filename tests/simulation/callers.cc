@@ -238,7 +238,8 @@ void Callers::repair(int session) {
   const auto reply = ask(database_id, session, [&](FakeClientStore& client_store) {
     return client_store.retry_each({&job, 1});
   });
-  if (reply && reply->front().kind == ChangeReply::Kind::changed) hint(candidate(*reply->front().job));
+  if (reply && reply->front() && reply->front()->kind == ChangeReply::Kind::changed)
+    hint(candidate(*reply->front()->job));
 }
 
 void Callers::hint(const Candidate& job) {

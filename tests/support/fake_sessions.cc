@@ -127,17 +127,12 @@ Result<std::vector<KeyList>> FakeClientStore::list_keys(std::span<const KeyQuery
                                     [&db = database_, q = copied(queries)](WallTime) { return db.list_keys(q); });
 }
 
-Result<std::vector<ChangeReply>> FakeClientStore::retry_each(std::span<const JobId> jobs) {
-  return call<std::vector<ChangeReply>>(
-      "retry", true, [&db = database_, ids = copied(jobs)](WallTime now) -> Result<std::vector<ChangeReply>> {
-        std::vector<ChangeReply> replies;
-        for (const JobId id : ids) {
-          auto reply = db.retry(id, now);
-          if (!reply) return reply.error();
-          replies.push_back(std::move(*reply));
-        }
-        return replies;
-      });
+Result<std::vector<Result<ChangeReply>>> FakeClientStore::retry_each(std::span<const JobId> jobs) {
+  return call<std::vector<Result<ChangeReply>>>("retry", true, [&db = database_, ids = copied(jobs)](WallTime now) {
+    std::vector<Result<ChangeReply>> replies;
+    for (const JobId id : ids) replies.push_back(db.retry(id, now));
+    return replies;
+  });
 }
 
 Result<int> FakeClientStore::retry_many(const RetryMany& request) {

@@ -118,7 +118,7 @@ class FakeClientStore final : public ClientStore, private FakeSession {
   Result<ChangeBatchReply> change_together(const ChangeBatch& batch) override;
   Result<std::vector<std::optional<Job>>> find(std::span<const JobId> jobs) override;
   Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override;
-  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override;
+  Result<std::vector<Result<ChangeReply>>> retry_each(std::span<const JobId> jobs) override;
   Result<int> retry_many(const RetryMany& request) override;
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override;
   Result<std::vector<LeaseResult>> finish_leased(std::span<const FinishRequest> requests,

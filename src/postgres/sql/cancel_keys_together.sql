@@ -3,7 +3,7 @@
 -- 50 ms. Answers (ordinal of the key, job_id, 3) of what it cancels, then as state_of_keys. A job that another transaction
 -- changed meanwhile is answered as pending.
 -- Index: _biz, then _id. REQUIRES: a transaction of its own, for the lock time-out stays for the rest of it.
-WITH {{short_lock_wait}},
+WITH {{row_lock_wait}},
 k AS MATERIALIZED (
   SELECT k.*
   FROM s, {{business_keys}}),

@@ -258,7 +258,8 @@ TEST(ReadItems, AreAsLargeAsTheirAnswersMayBe) {
   EXPECT_EQ(most_rows(LeasedAsked{std::vector<Lease>(7), {}}), 7u);
 }
 
-// A client store on which the keys that begin with "held" are another transaction's.
+// A client store on which the keys that begin with "held" are another transaction's, and which does not retry
+// `refused`.
 class HeldKeys final : public ClientStore {
  public:
   explicit HeldKeys(ClientStore& client_store) : client_store_(client_store) {}
@@ -283,8 +284,11 @@ class HeldKeys final : public ClientStore {
   Result<std::vector<KeyList>> list_keys(std::span<const KeyQuery> queries) override {
     return client_store_.list_keys(queries);
   }
-  Result<std::vector<ChangeReply>> retry_each(std::span<const JobId> jobs) override {
-    return client_store_.retry_each(jobs);
+  Result<std::vector<Result<ChangeReply>>> retry_each(std::span<const JobId> jobs) override {
+    auto replies = client_store_.retry_each(jobs);
+    for (std::size_t i = 0; replies && i < jobs.size(); ++i)
+      if (jobs[i] == refused) (*replies)[i] = Error{ErrorCode::invalid, "it is refused", ""};
+    return replies;
   }
   Result<int> retry_many(const RetryMany& request) override { return client_store_.retry_many(request); }
   Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) override {
@@ -298,10 +302,26 @@ class HeldKeys final : public ClientStore {
     return client_store_.extend(extensions);
   }
   int calls = 0;
+  JobId refused = 0;
 
  private:
   ClientStore& client_store_;
 };
+
+TEST_F(RequestBatches, ARefusedRetryFailsNoOther) {
+  const JobId a = create("a"), b = create("b");
+  HeldKeys refusing(client_store);
+  refusing.refused = a;
+  Result<ChangeReply> refused = unasked_, other = unasked_;
+  std::vector<ChangeItem> items;
+  items.push_back(retry(a, refused));
+  items.push_back(retry(b, other));
+  EXPECT_TRUE(write_changes(refusing, std::move(items), LockedRowAttempt::first).empty());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->kind, ChangeReply::Kind::pending);
+}
 
 TEST_F(RequestBatches, ALockedKeyFailsNoOtherCreate) {
   HeldKeys held_keys(client_store);

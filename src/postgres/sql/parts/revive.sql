@@ -1,6 +1,6 @@
 -- dead -> pending, but for jobs of removed types: the rows c (job_id, finished_at, delay_us), each due after its delay.
 -- Event 6: revived. Hazard: the insert waits for a transaction that creates a job with one of the keys. It finds the dead
--- job and undoes its own insert, but the key stays held until it ends. So a statement with this part has brief_lock_wait.
+-- job and undoes its own insert, but the key stays held until it ends. So a transaction with this part has a lock_wait.
 d AS (
   DELETE FROM tocsin.job_history_dead h USING c
   WHERE h.job_id = c.job_id

@@ -1,4 +1,4 @@
-#include "pipeline/part_size.h"
+#include "base/part_size.h"
 
 #include <gtest/gtest.h>
 

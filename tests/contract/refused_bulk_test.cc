@@ -1,0 +1,84 @@
+// Bulk operations whose tables are locked, or refuse what they write. On PostgreSQL alone.
+#include "contract/dead_jobs.h"
+#include "ports/row_refusal.h"
+
+namespace tocsin {
+namespace {
+
+class RefusedBulk : public DeadJobs {
+ protected:
+  void create(int n) {
+    std::vector<NewJob> jobs;
+    for (int i = 1; i <= n; ++i) {
+      NewJob& job = jobs.emplace_back();
+      job.type_id = 1;
+      job.biz_id = "order-" + std::to_string(i);
+      job.when.in = std::chrono::hours(1);
+    }
+    must(client_store.create(jobs, CreateMode::each_by_itself));
+  }
+  SessionConfig hasty() const {
+    SessionConfig hasty = unpinned();
+    hasty.lock_timeout_ms = 100;
+    return hasty;
+  }
+  // Batches until it is done or an Error.
+  Result<BulkBatch> run(const Bulk& bulk) {
+    for (int i = 0; i < 100; ++i) {
+      auto batch = bulks.run_batch(bulk, 500);
+      if (!batch || batch->is_done) return batch;
+    }
+    return Error{ErrorCode::unavailable, "it does not end", ""};
+  }
+
+  PgBulkStore bulks{hasty(), kShards};
+};
+
+TEST_F(RefusedBulk, WaitsForALockedTableAndMissesNoJob) {
+  using Case = std::pair<BulkAction, const char*>;
+  for (const auto& [action, table] : {Case{BulkAction::run, "job_live"}, Case{BulkAction::reschedule, "job_live"},
+                                      Case{BulkAction::cancel, "job_history"}, Case{BulkAction::retry, "job_live"},
+                                      Case{BulkAction::retry, "job_history_dead"}}) {
+    SCOPED_TRACE(std::string(to_string(action)) + " " + table);
+    database.query("DELETE FROM tocsin.job_live");
+    database.query("DELETE FROM tocsin.job_history");
+    if (action == BulkAction::retry)
+      dead(3);
+    else
+      create(3);
+    const Bulk bulk = start(bulks, action, 3);
+    pqxx::connection other(database.url());
+    pqxx::work lock(other);
+    lock.exec("LOCK TABLE tocsin." + std::string(table) + " IN SHARE MODE");
+    for (int i = 0; i < 3; ++i) {
+      const auto batch = run(bulk);
+      ASSERT_FALSE(batch);
+      EXPECT_EQ(batch.error().field, kLocked);
+    }
+    lock.abort();
+    EXPECT_EQ(must(run(bulk)).changed, 3);
+  }
+}
+
+TEST_F(RefusedBulk, WaitsWhileEveryJobIsRefused) {
+  create(20);
+  const Bulk bulk = start(bulks, BulkAction::cancel, 20);
+  refuse("job_history", "true");
+  for (int i = 0; i < 3; ++i) {
+    const auto batch = run(bulk);
+    ASSERT_FALSE(batch);
+    EXPECT_NE(batch.error().message.find("it is refused"), std::string::npos) << batch.error().message;
+  }
+  refuse_nothing();
+  EXPECT_EQ(must(run(bulk)).changed, 20);
+}
+
+TEST_F(RefusedBulk, EndsIfOnlySomeJobsAreRefused) {
+  create(2 * kMostRefusedInARow + 6);
+  const Bulk bulk = start(bulks, BulkAction::cancel, 2 * kMostRefusedInARow + 6);
+  refuse("job_history", "NEW.biz_id ~ '[02468]$'");
+  EXPECT_EQ(must(run(bulk)).changed, kMostRefusedInARow + 3);
+}
+
+}  // namespace
+}  // namespace tocsin
