@@ -50,7 +50,8 @@ TEST_F(RefusedRetry, OfEveryJobEndsTheCall) {
   const auto replies = must(client_store.retry_each(ids));
   EXPECT_EQ(std::ranges::count_if(replies, [](const auto& reply) { return !reply; }), kMostRefusedInARow);
   for (const auto& reply : replies) {
-    if (reply) EXPECT_EQ(reply->kind, ChangeReply::Kind::locked);
+    if (!reply) continue;
+    EXPECT_EQ(reply->kind, ChangeReply::Kind::locked);
   }
   for (const int limit : {4, 100}) EXPECT_FALSE(client_store.retry_many(all(limit))) << limit;
 }
