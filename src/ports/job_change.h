@@ -40,7 +40,8 @@ struct CancelReply {
 // Answer to a change of a pending job, and to retry.
 struct ChangeReply {
   // Any kind except `changed`: nothing was changed, because the job is in that state. `locked`: another transaction
-  // holds its row, or its shard is moving; ask again. `pending` and `type_removed` are only answers to retry.
+  // holds its row, its key or its table, its shard is moving, or the removal of its type is undecided; ask again.
+  // `pending` and `type_removed` are only answers to retry.
   enum class Kind { changed, pending, running, finished, not_found, locked, type_removed };
   Kind kind = Kind::not_found;
   std::optional<Job> job;  // the job as it is now; empty for not_found, and sometimes for locked
