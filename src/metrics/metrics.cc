@@ -70,9 +70,9 @@ Metrics::Metrics(const Clock& clock)
   request_family_ = counters("tocsin_http_requests_total", "Answers over HTTP by route and status code");
   pool_wait_ =
       &histograms("tocsin_pool_wait_seconds", "How long requests waited for a database thread")->Add({}, kSeconds);
-  lock_pool_wait_ = &histograms("tocsin_lock_pool_wait_seconds",
-                                "How long work waited for a thread that may wait for locks")
-                         ->Add({}, kSeconds);
+  lock_pool_wait_ =
+      &histograms("tocsin_lock_pool_wait_seconds", "How long work waited for a thread that may wait for locks")
+           ->Add({}, kSeconds);
 }
 
 Metrics::~Metrics() = default;
