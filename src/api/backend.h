@@ -113,9 +113,8 @@ class Backend {
   // - True: `done` is called once, on another thread. If the database cannot be used, it is called at once, on the
   //   caller's.
   // - False: the queue is full, and `done` is not called (answer 429).
-  // - A row or a key that another transaction holds delays its own request by 3 s at most. Other requests of its kind
-  // it
-  //   delays by 50 ms at most, or 0.3 s for creates with a key, and by the time that the tries take to write.
+  // - A row or a key that another transaction holds delays its own request by 3 s at most, and other requests of its
+  //   kind by 50 ms at most (creates with a key by 0.3 s), besides what the tries write.
   virtual bool create(NewJob job, std::function<void(Result<CreateReply>)> done) = 0;
   virtual bool cancel(JobId job, std::function<void(Result<CancelReply>)> done) = 0;
   virtual bool cancel_key(KeyCancel key, std::function<void(Result<KeyCancelReply>)> done) = 0;

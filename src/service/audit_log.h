@@ -36,8 +36,8 @@ class AuditLog {
   void start();
   void stop() { worker_.stop(); }  // writes what waits, then ends the thread; later entries are not written
   void record(AuditEntry entry);
-  // Writes up to 1,000 entries, and the sums if their minute is over or `is_last`; what cannot be written
-  // stays queued. True: more entries wait. Thread: that of start(); without start() the owner.
+  // Writes up to 1,000 entries, and the sums if their minute is over or `is_last`; what cannot be written stays
+  // queued. True: more entries wait. Thread: that of start(); without start() the owner.
   bool flush(bool is_last);
   // Number of calls dropped since the start, and of entries in doubt (a sum is one); the metric
   // tocsin_audit_entries_lost_total.

@@ -1,8 +1,8 @@
 // RequestPool: threads for requests to one database that are not written in batches, such as those for types, lists and
 // reports. Each thread has two sessions of its own, one with pinned plans for single jobs and one without for lists and
-// reports, and runs one piece of work after the other. A Database (node/database.h) has three pools: for writes and
-// short reads, for slow reads, and for writes that wait for locks of other transactions. The threads are plain
-// std::threads, because all threads of a pool share one queue, and a stop waits until it is empty.
+// reports, and runs one piece of work after the other. A Database (node/database.h) has four pools: for writes and
+// short reads, for slow reads, for writes that wait for locks of other transactions, and for retries of types. The
+// threads are plain std::threads, because all threads of a pool share one queue, and a stop waits until it is empty.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,6 @@
--- Up to $4 jobs of the lane $1, $2 behind the first $6, due before $3 and too late to run -> dead: pending, or running with the lease
--- ended. The database's clock and the registry decide what is too late; a type without drop_older_than_ms: nothing.
+-- Up to $4 jobs of the lane $1, $2 behind the first $6, due before $3 and too late to run -> dead: pending, or running
+-- with the lease ended. The database's clock and the registry decide what is too late; a type without
+-- drop_older_than_ms: nothing.
 -- Index: _due, then _id. Hazard: SKIP LOCKED in a materialized CTE, see claim.
 WITH c AS MATERIALIZED (
   SELECT j.shard, j.job_id
