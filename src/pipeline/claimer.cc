@@ -42,7 +42,7 @@ MonoTime Claimer::step(MonoTime now) {
   if (gathering_) return send(now, *std::exchange(gathering_, std::nullopt));
   if (shared_.membership.is_draining() || shared_.membership.stops_until_woken(now)) return kWhenWoken;
   if (shared_.has_stuck_outcomes(now)) return now + shared_.config.retry_pause;
-  if (parts_.refused) return pass_refused(now);
+  if (parts_.refused) return now < parts_.pause_until ? parts_.pause_until : pass_refused(now);
   const auto db_now = shared_.db_clock.at_least(now);
   if (!db_now) return kWhenWoken;
   const auto catalog = shared_.catalog.get();
@@ -77,7 +77,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
     return now + shared_.config.retry_pause;
   }
   parts_.size.note_success();
-  if (!fired->empty()) parts_.passed = 0;
+  if (!fired->empty()) parts_.n_refused = 0;
   std::map<TypeId, std::int64_t> by_type;
   for (const Fired& job : *fired) {
     shared_.events.started(job.type_id, job.started_at - job.due_at);
@@ -114,10 +114,15 @@ MonoTime Claimer::fire_in_parts(MonoTime now, DueBatch batch) {
   parts_.size.note_refused(n);
   if (batch.is_paced && (batch.backlog || n == 1)) return_unused_rate(batch, {});
   if (batch.backlog) {
-    if (n == 1)
-      parts_.refused = batch.backlog;
-    else
+    if (n > 1) {
       shared_.due.put_back(*batch.backlog);
+      return now;
+    }
+    parts_.refused = batch.backlog;
+    // Each sweep adds these rows to the backlog again, and the rows behind them must not wait. A pause after many keeps
+    // the claimer from trying all the time when the store refuses every row.
+    constexpr int kRefusedPerPause = 100;
+    if (++parts_.n_refused % kRefusedPerPause == 0) parts_.pause_until = now + shared_.config.retry_pause;
     return now;
   }
   if (n == 1) {
@@ -154,11 +159,7 @@ MonoTime Claimer::pass_refused(MonoTime now) {
   } else {
     end_backlog(backlog);
   }
-  // Each sweep adds these rows to the backlog again, and the rows behind them must not wait. A pause after many keeps
-  // the claimer from trying all the time when the store refuses every row.
-  constexpr int kPassedPerPause = 100;
-  const bool is_pause_due = ++parts_.passed % kPassedPerPause == 0;
-  return reply && !is_pause_due ? now : now + shared_.config.retry_pause;
+  return reply ? now : now + shared_.config.retry_pause;
 }
 
 // The batch took rate tokens; instant types take nothing else.

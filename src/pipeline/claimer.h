@@ -67,7 +67,8 @@ class Claimer final : public Stage {
     PartSize size;
     std::optional<DueBatch> rest;    // the jobs of the batch that the next step fires
     std::optional<Backlog> refused;  // a backlog whose first row the store does not fire
-    int passed = 0;                  // refused rows of backlogs since a row was fired
+    int n_refused = 0;               // such rows since a row was fired
+    MonoTime pause_until{};          // before that `refused` is not passed
   };
 
   // A result of type MonoTime says when step() is to be called again.

@@ -11,15 +11,15 @@ Result<std::size_t> PartWriter::write(std::size_t n, const Write& write, const L
   std::size_t begin = 0;
   while (begin < n && waits_ > 0 && refused_in_a_row_ < refusals_) {
     const std::size_t size = std::min(part_size.most(), n - begin);
-    const Status done = write(begin, size);
-    if (done) {
+    const Result<bool> has_changed = write(begin, size);
+    if (has_changed) {
       begin += size;
       part_size.note_success();
       refused_in_a_row_ = 0;
-      has_written_ = true;
+      has_changed_ |= *has_changed;
       continue;
     }
-    const Error& error = done.error();
+    const Error& error = has_changed.error();
     if (!may_be_one_(error)) return failure(error);
     if (error.field == kLocked) --waits_;
     part_size.note_refused(size);
@@ -31,7 +31,7 @@ Result<std::size_t> PartWriter::write(std::size_t n, const Write& write, const L
 }
 
 Error PartWriter::failure(const Error& error) const {
-  return has_written_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
+  return has_changed_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
 }
 
 }  // namespace tocsin

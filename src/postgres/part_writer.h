@@ -21,7 +21,7 @@ inline constexpr int kMostKeyWaits = 600;
 
 class PartWriter {
  public:
-  using Write = std::function<Status(std::size_t begin, std::size_t size)>;
+  using Write = std::function<Result<bool>(std::size_t begin, std::size_t size)>;
   using LeaveOut = std::function<void(std::size_t item, const Error& why)>;
   static constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
@@ -30,11 +30,12 @@ class PartWriter {
   PartWriter(bool (*may_be_one)(const Error&), int waits, int refusals)
       : may_be_one_(may_be_one), waits_(waits), refusals_(refusals) {}
 
-  // Calls `write` for parts of `n` items, in their order, and `leave_out` for each item that it leaves out. Returns how
-  // many items were written or left out before the waits or refusals of all calls were used up. Error: see failure().
+  // Calls `write`, which tells whether it changed anything, for parts of `n` items, in their order, and `leave_out` for
+  // each item that it leaves out. Returns how many items were written or left out before the waits or refusals of all
+  // calls were used up. Error: see failure().
   Result<std::size_t> write(std::size_t n, const Write& write, const LeaveOut& leave_out);
 
-  // The Error of a call that ends with this one: in doubt if a part has been written.
+  // The Error of a call that ends with this one: in doubt if a part has changed anything.
   Error failure(const Error& error) const;
 
  private:
@@ -42,7 +43,7 @@ class PartWriter {
   int waits_;
   const int refusals_;
   int refused_in_a_row_ = 0;
-  bool has_written_ = false;
+  bool has_changed_ = false;
 };
 
 }  // namespace tocsin

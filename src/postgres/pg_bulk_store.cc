@@ -299,7 +299,7 @@ PgBulkStore::Page PgBulkStore::read_page(pqxx::transaction_base& tx, const Bulk&
   return page;
 }
 
-PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out) {
+PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, const std::set<JobId>& left_out) {
   std::vector<JobId> mine;
   bool is_second_visit = false, is_changing = false;
   auto batch = session_.transact<BulkBatch>([&](pqxx::work& tx) {
@@ -315,7 +315,7 @@ PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, std::option
       progress.locked.erase(progress.locked.begin(), progress.locked.begin() + static_cast<std::ptrdiff_t>(n));
     }
     mine = lock_jobs(tx, bulk.request.action, matching, wanted);
-    if (left_out) std::erase(mine, *left_out);
+    std::erase_if(mine, [&](JobId job) { return left_out.contains(job); });
     if (!is_second_visit && mine.size() < wanted.size()) {
       for (const JobId job : wanted) {
         if (progress.locked.size() < kMostLocked && !std::ranges::binary_search(mine, job))
@@ -340,32 +340,34 @@ PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, std::option
 }
 
 Result<BulkBatch> PgBulkStore::run_batch(const Bulk& bulk, int limit) {
-  if (std::exchange(refused_bulk_, bulk.bulk_id) != bulk.bulk_id) refused_in_a_row_ = 0;
-  std::optional<JobId> left_out;
+  if (std::exchange(refused_bulk_, bulk.bulk_id) != bulk.bulk_id) refused_in_a_row_.clear();
+  std::set<JobId> left_out;  // more than one if another transaction locks or frees jobs meanwhile
   std::optional<Error> refusal;
   for (bool has_freed = false;;) {
     const auto most = std::min(part_size_.most(), static_cast<std::size_t>(limit));
     Try tried = try_batch(bulk, static_cast<int>(most), left_out);
     if (tried.batch) {
       part_size_.note_success();
-      if (!tried.changed.empty()) refused_in_a_row_ = 0;
+      if (!tried.changed.empty()) refused_in_a_row_.clear();
       tried.batch->refusal = std::move(refusal);
       return std::move(tried.batch);
     }
     const Error& error = tried.batch.error();
-    if (tried.changed.empty() || left_out || !may_be_one_job(error, bulk.request.action)) return error;
+    if (tried.changed.empty() || !may_be_one_job(error, bulk.request.action)) return error;
     if (!has_freed) {
       has_freed = has_freed_ids(session_, error, tried.changed);
       if (has_freed) continue;
     }
     part_size_.note_refused(tried.changed.size());
     if (tried.changed.size() > 1) continue;
+    const JobId job = tried.changed.front();
     if (is_refused_row(error)) {
       // On their second visit all jobs may be such that were refused on the first, one here and one there.
-      if (!tried.is_second_visit && ++refused_in_a_row_ > kMostRefusedInARow) return error;
+      if (!tried.is_second_visit) refused_in_a_row_.insert(job);
+      if (!tried.is_second_visit && std::ssize(refused_in_a_row_) > kMostRefusedInARow) return error;
       refusal = error;
     }
-    left_out = tried.changed.front();
+    left_out.insert(job);
   }
 }
 

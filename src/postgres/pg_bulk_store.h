@@ -3,6 +3,7 @@
 // each database. The tables are in section 14 of the baseline migration. Thread: owner only.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "base/part_size.h"
@@ -43,9 +44,9 @@ class PgBulkStore final : public BulkStore {
     std::vector<JobId> changed;  // by the batch; of an Error the jobs whose change failed, none if something else did
     bool is_second_visit = false;
   };
-  // A batch as run_batch() describes it, which fails as a whole. `left_out`: a job that is treated as if another
-  // transaction had locked it.
-  Try try_batch(const Bulk& bulk, int limit, std::optional<JobId> left_out);
+  // A batch as run_batch() describes it, which fails as a whole. `left_out`: jobs that are treated as if another
+  // transaction had locked them.
+  Try try_batch(const Bulk& bulk, int limit, const std::set<JobId>& left_out);
   // Both take_over() calls. `bulk_id` nullopt: any bulk whose lease has ended.
   Result<std::optional<Bulk>> take_over_idle(std::optional<std::int64_t> bulk_id, NodeId node, Duration lease);
   // The next jobs after the id `after` that match, in order of id, `limit` at most. `matches`: of matches_now().
@@ -59,9 +60,10 @@ class PgBulkStore final : public BulkStore {
   Session session_;
   const int shards_;
   PartSize part_size_;  // of the jobs in a batch
-  // Jobs of the bulk `refused_bulk_` that were refused alone since its last change.
+  // Jobs of the bulk `refused_bulk_` that were refused alone since its last change. Behind locked jobs one may be
+  // refused several times before it is left out.
   std::int64_t refused_bulk_ = 0;
-  int refused_in_a_row_ = 0;
+  std::set<JobId> refused_in_a_row_;
 };
 
 }  // namespace tocsin

@@ -118,11 +118,11 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
   }
   std::vector<CreateReply> replies(jobs.size());
   std::vector<std::size_t> held;
-  const auto write = [&](std::size_t begin, std::size_t size) -> Status {
+  const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
     auto created = create_at_once(jobs.subspan(begin, size), CreateMode::each_if_free, 1);
     if (!created) return created.error();
     std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(begin));
-    return Unit{};
+    return true;
   };
   const auto leave_out = [&](std::size_t i, const Error& why) {
     if (why.code == ErrorCode::invalid)

@@ -43,16 +43,21 @@ struct DeadJob {
   std::string finished_at;
 };
 
-// The dead jobs of the type behind `last`, up to `limit` of them. Throws Busy while it is undecided whether the type is
-// removed.
+// Throws Busy while it is undecided whether the type is removed.
+void require_decided(Session& session, pqxx::transaction_base& tx, TypeId type) {
+  if (!exec(tx, session.prepared("removal_is_undecided"), type).empty())
+    throw Busy("the removal of the type is undecided");
+}
+
+// The dead jobs of the type behind `last`, up to `limit` of them; of a removed type none. Throws Busy while it is
+// undecided whether the type is removed. That is asked after the rows are read: the removal may come in between.
 std::vector<DeadJob> read_dead(Session& session, pqxx::transaction_base& tx, const ClientStore::RetryMany& request,
                                const DeadJob& last, int limit) {
-  const auto& undecided = session.prepared("removal_is_undecided");
-  if (!exec(tx, undecided, request.type_id).empty()) throw Busy("the removal of the type is undecided");
   std::vector<DeadJob> dead;
   for (const auto& row : exec(tx, session.prepared("dead_of_type"), request.type_id, last.finished_at,
                               request.to ? to_pg(*request.to) : "infinity", limit, last.job_id))
     dead.push_back({row[0].as<JobId>(), row[1].c_str()});
+  require_decided(session, tx, request.type_id);
   return dead;
 }
 
@@ -78,7 +83,7 @@ Result<pqxx::result> PgClientStore::revive_part(std::span<const JobId> ids,
 Status PgClientStore::revive(std::vector<JobId> jobs, Revival& revival) {
   if (jobs.empty()) return Unit{};
   std::rotate(jobs.begin(), std::ranges::lower_bound(jobs, next_revival_), jobs.end());
-  const auto write = [&](std::size_t begin, std::size_t size) -> Status {
+  const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
     const std::span<const JobId> part = std::span(jobs).subspan(begin, size);
     const auto rows =
         revive_part(part, [&](pqxx::work& tx) { return exec(tx, session_.prepared("retry"), array_of(part)); });
@@ -87,7 +92,7 @@ Status PgClientStore::revive(std::vector<JobId> jobs, Revival& revival) {
       Job job = job_from_row(row);
       revival.revived.emplace(job.job_id, std::move(job));
     }
-    return Unit{};
+    return !rows->empty();
   };
   const auto leave_out = [&](std::size_t i, const Error& why) {
     if (!is_contention(why.code)) revival.refused.emplace(jobs[i], why);
@@ -153,7 +158,7 @@ Result<int> PgClientStore::retry_many(const RetryMany& request) {
     const auto dead = session_.write<std::vector<DeadJob>>(
         [&](pqxx::nontransaction& tx) { return read_dead(session_, tx, request, last, wanted); });
     if (!dead) return parts.failure(dead.error());
-    const auto write = [&](std::size_t begin, std::size_t size) -> Status {
+    const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
       PgArray times, delays;
       std::vector<JobId> ids;
       for (const DeadJob& job : std::span(*dead).subspan(begin, size)) {
@@ -162,11 +167,13 @@ Result<int> PgClientStore::retry_many(const RetryMany& request) {
         times.add_text(job.finished_at);
       }
       const auto rows = revive_part(ids, [&](pqxx::work& tx) {
-        return exec(tx, session_.prepared("retry_many"), array_of(ids), times.literal(), delays.literal());
+        auto done = exec(tx, session_.prepared("retry_many"), array_of(ids), times.literal(), delays.literal());
+        if (done.empty()) require_decided(session_, tx, request.type_id);
+        return done;
       });
       if (!rows) return rows.error();
       revived += static_cast<int>(rows->size());
-      return Unit{};
+      return !rows->empty();
     };
     const auto leave_out = [&](std::size_t, const Error& why) {
       left_out = why;

@@ -80,5 +80,32 @@ TEST_F(RefusedBulk, EndsIfOnlySomeJobsAreRefused) {
   EXPECT_EQ(must(run(bulk)).changed, kMostRefusedInARow + 3);
 }
 
+// Batches of all sizes reach the first refused job before the jobs in front of it have been passed.
+TEST_F(RefusedBulk, CountsARefusedJobAmongLockedOnesOnce) {
+  create(1'100);
+  const Bulk bulk = start(bulks, BulkAction::cancel, 1'100);
+  refuse("job_history", "NEW.biz_id IN ('order-500', 'order-800')", "23514");
+  pqxx::connection other(database.url());
+  pqxx::work lock(other);
+  lock.exec("SELECT FROM tocsin.job_live WHERE biz_id NOT IN ('order-500', 'order-800') FOR UPDATE");
+  for (int i = 0; i < 50; ++i) must(bulks.run_batch(bulk, 500));
+  lock.abort();
+  EXPECT_EQ(must(run(bulk)).changed, 1'098);
+}
+
+TEST_F(RefusedBulk, PassesARefusedJobThatAnotherTransactionFreesMeanwhile) {
+  create(2);
+  const Bulk bulk = start(bulks, BulkAction::cancel, 2);
+  pqxx::connection other(database.url());
+  other.set_variable("application_name", "'holder'");
+  pqxx::work lock(other);
+  lock.exec("SELECT FROM tocsin.job_live WHERE biz_id = 'order-1' FOR UPDATE");
+  refuse("job_history",
+         "(SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE application_name = 'holder') >= 0",
+         "23514");
+  EXPECT_EQ(must(run(bulk)).changed, 0);
+  EXPECT_EQ(live(), 2);
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -88,5 +88,18 @@ TEST_F(RefusedRetry, IsRepeatedWhileTheRemovalOfItsTypeIsUndecided) {
   EXPECT_EQ(must(client_store.retry_many(all())), 0);
 }
 
+TEST_F(RefusedRetry, IsRepeatedIfTheRemovalOfItsTypeBeginsMeanwhile) {
+  dead(2);
+  database.query(
+      "CREATE FUNCTION public.remove() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE tocsin.biz_type SET "
+      "removed_at = now(), removal_at = now() WHERE type_id = 1; RETURN NULL; END $$");
+  database.query(
+      "CREATE TRIGGER remove BEFORE DELETE ON tocsin.job_history_dead FOR EACH STATEMENT EXECUTE FUNCTION "
+      "public.remove()");
+  const auto none = client_store.retry_many(all());
+  ASSERT_FALSE(none) << "0 would mean that there are none";
+  EXPECT_EQ(none.error().code, ErrorCode::conflict);
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -19,12 +19,12 @@ class PartWriterTest : public testing::Test {
   Result<std::size_t> write() {
     return parts.write(
         kItems,
-        [&](std::size_t begin, std::size_t size) -> Status {
+        [&](std::size_t begin, std::size_t size) -> Result<bool> {
           ++calls;
           const auto failing = failures.lower_bound(begin);
           if (failing != failures.end() && failing->first < begin + size) return failing->second;
           for (std::size_t i = begin; i < begin + size; ++i) written.push_back(i);
-          return Unit{};
+          return changes;
         },
         [&](std::size_t item, const Error&) { left_out.push_back(item); });
   }
@@ -35,6 +35,7 @@ class PartWriterTest : public testing::Test {
   PartWriter parts{[](const Error& error) { return error.code != ErrorCode::unavailable; }, 20, 3};
   std::map<std::size_t, Error> failures;
   std::vector<std::size_t> written, left_out;
+  bool changes = true;
   int calls = 0;
 };
 
@@ -72,6 +73,13 @@ TEST_F(PartWriterTest, IsInDoubtIfAPartWasWritten) {
 }
 
 TEST_F(PartWriterTest, NothingIsWrittenIfTheFirstPartFails) {
+  fail(40, 41, kDown);
+  EXPECT_EQ(write().error().code, ErrorCode::unavailable);
+}
+
+TEST_F(PartWriterTest, IsNotInDoubtIfNoPartChangedAnything) {
+  changes = false;
+  fail(0, 1, kNotTaken);
   fail(40, 41, kDown);
   EXPECT_EQ(write().error().code, ErrorCode::unavailable);
 }
