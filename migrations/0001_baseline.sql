@@ -592,6 +592,7 @@ CREATE TABLE tocsin.relayed (
   -- Another job has the entry's idempotency key: this id, which create_job returned, stands for that job. Kept as long as
   -- that job and the entry, which stays for seven days.
   existing_job_id bigint,
+  error      text,                  -- the entry was refused, because that job has another body
   changed_at timestamptz            -- of the entry whose state the job has
 ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -651,11 +652,12 @@ END $$;
 -- in the same transaction, also if the job was here before; error says where it was too late for that, and
 -- existing_job_id is the entry's own id then. valid_until is compared with this database's clock: 60 seconds
 -- (IntakeStore::kHandOver) after the entries were read. After that time another node may have relayed an entry, and
--- tocsin.relayed may have deleted its row of it. Waits half a second at most for a locked row or key; the caller then repeats each entry on its own.
+-- tocsin.relayed may have deleted its row of it. Waits 5 ms at most for a locked row or key: the caller repeats the entries in
+-- smaller parts, and a locked one must not delay the others.
 CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamptz, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[],
                                  action_times timestamptz[], created timestamptz[], late_from timestamptz[], changed timestamptz[], biz_ids text[], keys text[], hashes bigint[], attributes text[])
 RETURNS TABLE (job_id bigint, fire_at timestamptz, existing_job_id bigint, error text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '5ms' AS $$
 #variable_conflict use_variable
 DECLARE
   entry  record;
@@ -684,11 +686,11 @@ BEGIN
     VALUES (job_id, source, entry.gmt_create, now_, entry.changed_at) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
       -- A standby that was promoted without the last commits draws numbers again.
-      SELECT r.existing_job_id, r.changed_at INTO existing_job_id, known_ FROM tocsin.relayed r
+      SELECT r.existing_job_id, r.error, r.changed_at INTO existing_job_id, error, known_ FROM tocsin.relayed r
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
-      ELSIF entry.changed_at <> coalesce(known_, '-infinity') THEN
+      ELSIF error IS NULL AND entry.changed_at <> coalesce(known_, '-infinity') THEN
         -- A failover of the outbox's database lost the claim, and the entry was changed afterwards. Which of two changes
         -- is the later one is not told by changed_at: the clock there may have gone back.
         error := tocsin.change_relayed(job_id, valid_until, entry.is_cancelled, entry.action_time, entry.changed_at);
@@ -719,11 +721,9 @@ BEGIN
         END IF;
         existing_job_id := found_.job_id;
         IF found_.body_hash IS DISTINCT FROM entry.body_hash THEN
-          DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
-        ELSE
-          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
         END IF;
+        UPDATE tocsin.relayed r SET existing_job_id = found_.job_id, error = error WHERE r.job_id = job_id;
         RETURN NEXT;
         CONTINUE;
       END IF;
@@ -1047,9 +1047,9 @@ DECLARE
   shard_ smallint := (job_id & 1023)::smallint;
 BEGIN
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.error IS NOT NULL AND entry.existing_job_id IS DISTINCT FROM job_id THEN
+  IF entry.error IS NOT NULL AND entry.existing_job_id IS NULL THEN
     RETURN 'not found';
-  ELSIF entry.error IS NULL AND entry.existing_job_id IS NOT NULL THEN
+  ELSIF entry.existing_job_id <> job_id THEN
     RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
       USING ERRCODE = 'TC001', HINT = 'Use that one.';
   ELSIF entry.error IS NULL AND entry.is_cancelled THEN

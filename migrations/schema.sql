@@ -996,9 +996,9 @@ DECLARE
   shard_ smallint := (job_id & 1023)::smallint;
 BEGIN
   SELECT * INTO entry FROM tocsin.outbox o WHERE o.job_id = job_id;
-  IF entry.error IS NOT NULL AND entry.existing_job_id IS DISTINCT FROM job_id THEN
+  IF entry.error IS NOT NULL AND entry.existing_job_id IS NULL THEN
     RETURN 'not found';
-  ELSIF entry.error IS NULL AND entry.existing_job_id IS NOT NULL THEN
+  ELSIF entry.existing_job_id <> job_id THEN
     RAISE EXCEPTION 'job % was not created: job % had its idempotency key', job_id, entry.existing_job_id
       USING ERRCODE = 'TC001', HINT = 'Use that one.';
   ELSIF entry.error IS NULL AND entry.is_cancelled THEN
@@ -1039,7 +1039,7 @@ END $$;
 CREATE FUNCTION tocsin.take_over(source smallint, valid_until timestamp with time zone, job_ids bigint[], type_ids integer[], max_attempts smallint[], cancelled boolean[], action_times timestamp with time zone[], created timestamp with time zone[], late_from timestamp with time zone[], changed timestamp with time zone[], biz_ids text[], keys text[], hashes bigint[], attributes text[]) RETURNS TABLE(job_id bigint, fire_at timestamp with time zone, existing_job_id bigint, error text)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
-    SET lock_timeout TO '500ms'
+    SET lock_timeout TO '5ms'
     AS $$
 #variable_conflict use_variable
 DECLARE
@@ -1069,11 +1069,11 @@ BEGIN
     VALUES (job_id, source, entry.gmt_create, now_, entry.changed_at) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
       -- A standby that was promoted without the last commits draws numbers again.
-      SELECT r.existing_job_id, r.changed_at INTO existing_job_id, known_ FROM tocsin.relayed r
+      SELECT r.existing_job_id, r.error, r.changed_at INTO existing_job_id, error, known_ FROM tocsin.relayed r
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
-      ELSIF entry.changed_at <> coalesce(known_, '-infinity') THEN
+      ELSIF error IS NULL AND entry.changed_at <> coalesce(known_, '-infinity') THEN
         -- A failover of the outbox's database lost the claim, and the entry was changed afterwards. Which of two changes
         -- is the later one is not told by changed_at: the clock there may have gone back.
         error := tocsin.change_relayed(job_id, valid_until, entry.is_cancelled, entry.action_time, entry.changed_at);
@@ -1104,11 +1104,9 @@ BEGIN
         END IF;
         existing_job_id := found_.job_id;
         IF found_.body_hash IS DISTINCT FROM entry.body_hash THEN
-          DELETE FROM tocsin.relayed r WHERE r.job_id = job_id;  -- asked again, it answers the same again
           error := format('idempotency_key: job %s has this key and another body', found_.job_id);
-        ELSE
-          UPDATE tocsin.relayed r SET existing_job_id = found_.job_id WHERE r.job_id = job_id;
         END IF;
+        UPDATE tocsin.relayed r SET existing_job_id = found_.job_id, error = error WHERE r.job_id = job_id;
         RETURN NEXT;
         CONTINUE;
       END IF;
@@ -1964,6 +1962,7 @@ CREATE TABLE tocsin.relayed (
     relayed_at timestamp with time zone NOT NULL,
     gone_at timestamp with time zone,
     existing_job_id bigint,
+    error text,
     changed_at timestamp with time zone
 )
 WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_cost_delay='0');

@@ -148,7 +148,7 @@ class Backend {
                              std::function<void(Result<std::vector<LeaseResult>>)> done) = 0;
 
   // Reads what reports need to know of these leases' jobs (ClientStore::leased). Requests that arrive together share a
-  // statement, and wait for no write. Return value and REQUIRES: as above.
+  // statement, with the threads of finish_leases(): they wait for no other read. Return value and REQUIRES: as above.
   virtual bool read_leases(DatabaseId database_id, std::vector<Lease> leases,
                            std::function<void(Result<std::vector<std::optional<LeasedJob>>>)> done) = 0;
 

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 
 #include "base/mutex.h"
+#include "base/part_size.h"
 #include "base/random.h"
 #include "base/worker_thread.h"
+#include "ports/row_refusal.h"
 #include "postgres/pg_outbox.h"
 #include "postgres/pg_type_store.h"
 
@@ -85,7 +88,7 @@ class OutboxRelay::Intake {
 
  private:
   void run();
-  std::optional<TakenOver> take_alone(DatabaseId source, WallTime valid_until, const OutboxEntry& entry, bool& is_down);
+  std::optional<TakenOver> left_out(std::span<const OutboxEntry> part, const Error& error);
 
   const DatabaseId database_id_;
   const std::string name_;
@@ -116,33 +119,40 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTim
     failed(done.error());
     return {};
   }
-  auto taken = store().take_over(source, valid_until, entries);
   std::vector<TakenOver> all;
-  if (taken) {
-    all = std::move(*taken);
-  } else if (is_contention(taken.error().code) || taken.error().code == ErrorCode::invalid) {
-    // An entry that cannot be inserted now must not delay the others.
-    bool is_down = false;
-    for (std::size_t i = 0; i < entries.size() && !is_down; ++i)
-      if (auto one = take_alone(source, valid_until, entries[i], is_down)) all.push_back(std::move(*one));
-  } else {
-    failed(taken.error());
+  // An entry that cannot be inserted now must not delay the others: parts get smaller until it is alone.
+  PartSize part_size;
+  bool is_down = false;
+  for (std::size_t begin = 0; begin < entries.size() && !is_down;) {
+    const auto part = entries.subspan(begin, std::min(part_size.most(), entries.size() - begin));
+    auto taken = store().take_over(source, valid_until, part);
+    if (taken) {
+      part_size.note_success();
+      std::ranges::move(*taken, std::back_inserter(all));
+      begin += part.size();
+      continue;
+    }
+    const Error& error = taken.error();
+    is_down = !is_contention(error.code) && !is_refused_row(error);
+    part_size.note_refused(part.size());
+    if (part.size() > 1 && !is_down) continue;
+    if (auto refused = left_out(part, error)) all.push_back(std::move(*refused));
+    ++begin;
   }
   for (const TakenOver& one : all)
     if (one.fire_at) shared_.hooks.hint({one.job_id, one.type_id, *one.fire_at});
   return all;
 }
 
-std::optional<TakenOver> OutboxRelay::Intake::take_alone(DatabaseId source, WallTime valid_until,
-                                                         const OutboxEntry& entry, bool& is_down) {
-  auto taken = store().take_over(source, valid_until, std::span(&entry, 1));
-  if (taken) return std::move(taken->front());
-  const Error& error = taken.error();
+// The part is an entry that was left out, or could not be asked for. Returns the result of an entry that will be
+// refused for ever.
+std::optional<TakenOver> OutboxRelay::Intake::left_out(std::span<const OutboxEntry> part, const Error& error) {
+  const OutboxEntry& first = part.front();
   if (error.code == ErrorCode::invalid)
-    return TakenOver{entry.job_id, entry.type_id, {}, {}, error.message, entry.changed_at};
+    return TakenOver{first.job_id, first.type_id, {}, {}, error.message, first.changed_at};
   if (error.code == ErrorCode::moved) shared_.hooks.moved();
-  is_down = !is_contention(error.code);
-  failed({error.code, "job " + std::to_string(entry.job_id) + ": " + error.message, ""});
+  const std::string entry = part.size() == 1 ? "job " + std::to_string(first.job_id) + ": " : "";
+  failed({error.code, entry + error.message, ""});
   return {};
 }
 

@@ -74,7 +74,7 @@ class NodeBackend final : public Backend {
   }
   bool read_leases(DatabaseId database_id, std::vector<Lease> leases,
                    std::function<void(Result<std::vector<std::optional<LeasedJob>>>)> done) override {
-    return map_.at(database_id)->read(LeasedAsked{std::move(leases), std::move(done)});
+    return map_.at(database_id)->write_lease({LeasedAsked{std::move(leases), std::move(done)}, {}});
   }
   bool lease(LeaseCall call) override;
   void note_ended(std::span<const Lease> leases) override { parts_.permits.flow()->leases().settle(leases); }

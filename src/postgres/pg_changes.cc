@@ -136,11 +136,23 @@ Status PgChanges::write_by_kind(const SubBatch& part) {
   return done ? write_changes(part.changes) : done;
 }
 
+// Skips locked rows, so it waits only for the lock of a table: not long, for the other kinds wait behind it.
+Status PgChanges::write_free(const std::function<void(pqxx::transaction_base&)>& statement) {
+  const auto work = [&](pqxx::work& tx) {
+    exec(tx, session_.prepared("lock_wait"), "50ms");
+    statement(tx);
+  };
+  constexpr int kMostRounds = 16;  // each frees one id
+  Status done = session_.transact(work);
+  for (int round = 1; round < kMostRounds && !done && has_freed_ids(session_, done.error(), {}); ++round)
+    done = session_.transact(work);
+  has_written_ = has_written_ || done;
+  return done;
+}
+
 // After a conflict the rows are still pending; answer_unchanged() says `locked`.
 Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
-  Status done = session_.write(
-      [&](pqxx::nontransaction& tx) { with_duplicate_ids_repaired(session_, tx, {}, [&] { statement(tx); }); });
-  has_written_ = has_written_ || done;
+  const Status done = write_free(statement);
   if (!done && is_contention(done.error().code)) return Unit{};
   return done;
 }
@@ -148,10 +160,9 @@ Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base
 // A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
 Status PgChanges::write_changes(const Indices& items) {
   if (items.empty()) return Unit{};
-  Status done = session_.write([&](pqxx::nontransaction& tx) { change(tx, items, LockPolicy::skipping); });
-  has_written_ = has_written_ || done;
+  const Status done = write_free([&](auto& tx) { change(tx, items, LockPolicy::skipping); });
   if (done || !is_contention(done.error().code)) return done;
-  if (items.size() == 1) return Unit{};  // still pending: answer_unchanged() says `locked`
+  if (items.size() == 1 || done.error().field == kLocked) return Unit{};  // answer_unchanged() says `locked`
   const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
   if (Status first = write_changes({items.begin(), middle}); !first) return first;
   return write_changes({middle, items.end()});

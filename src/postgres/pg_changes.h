@@ -49,6 +49,8 @@ class PgChanges {
   Status write(const SubBatch& part);
   Status write_together(const SubBatch& part);
   Status write_by_kind(const SubBatch& part);
+  // Runs a statement that skips locked rows, in a transaction of its own.
+  Status write_free(const std::function<void(pqxx::transaction_base&)>& statement);
   // On a lock conflict it returns Ok and writes nothing; answer_unchanged() then answers the requests of this kind.
   Status write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement);
   // On a lock conflict it writes each half in a transaction of its own, so that jobs of a write-frozen shard do not

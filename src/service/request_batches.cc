@@ -186,12 +186,36 @@ void write_together(std::vector<LeaseItem> calls, const Write& write, std::vecto
   }
 }
 
+void answer_leased(ClientStore& client_store, const std::vector<LeaseItem>& calls) {
+  const auto asked = [&](std::size_t i) -> const LeasedAsked& { return std::get<LeasedAsked>(calls[i].what); };
+  for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
+    std::vector<Lease> all;
+    for (; end < calls.size() && (end == begin || all.size() + asked(end).request.size() <= kMostLeases); ++end)
+      std::ranges::copy(asked(end).request, std::back_inserter(all));
+    const auto leased = client_store.leased(all);
+    for (std::size_t i = begin, next = 0; i < end; ++i) {
+      if (!leased) {
+        asked(i).done(leased.error());
+        continue;
+      }
+      const auto first = leased->begin() + static_cast<std::ptrdiff_t>(next);
+      next += asked(i).request.size();
+      asked(i).done(std::vector(first, leased->begin() + static_cast<std::ptrdiff_t>(next)));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items) {
-  std::vector<LeaseItem> outcomes, extensions, locked;
-  for (LeaseItem& item : items)
-    (std::holds_alternative<OutcomesAsked>(item.what) ? outcomes : extensions).push_back(std::move(item));
+  std::vector<LeaseItem> outcomes, extensions, reads, locked;
+  for (LeaseItem& item : items) {
+    auto& kind = std::holds_alternative<OutcomesAsked>(item.what)     ? outcomes
+                 : std::holds_alternative<ExtensionsAsked>(item.what) ? extensions
+                                                                      : reads;
+    kind.push_back(std::move(item));
+  }
+  answer_leased(client_store, reads);
   const auto finish = [&](const auto& all) { return client_store.finish_leased(all, node); };
   const auto extend = [&](const auto& all) { return client_store.extend(all); };
   write_together<OutcomesAsked>(std::move(outcomes), finish, locked);
@@ -292,43 +316,17 @@ std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<Cha
 }
 
 std::size_t most_rows(const ReadItem& item) {
-  if (const auto* leased = std::get_if<LeasedAsked>(&item)) return leased->request.size();
   const auto* list = std::get_if<ListAsked>(&item);
   return list ? static_cast<std::size_t>(list->request.limit) : 1;
 }
 
-namespace {
-
-void answer_leased(ClientStore& client_store, const std::vector<const LeasedAsked*>& calls) {
-  for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
-    std::vector<Lease> all;
-    for (; end < calls.size() && (end == begin || all.size() + calls[end]->request.size() <= kMostLeases); ++end)
-      std::ranges::copy(calls[end]->request, std::back_inserter(all));
-    const auto leased = client_store.leased(all);
-    for (std::size_t i = begin, next = 0; i < end; ++i) {
-      if (!leased) {
-        calls[i]->done(leased.error());
-        continue;
-      }
-      const auto first = leased->begin() + static_cast<std::ptrdiff_t>(next);
-      next += calls[i]->request.size();
-      calls[i]->done(std::vector(first, leased->begin() + static_cast<std::ptrdiff_t>(next)));
-    }
-  }
-}
-
-}  // namespace
-
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items) {
   std::vector<JobId> ids;
   std::vector<KeyQuery> queries;
-  std::vector<const LeasedAsked*> leased;
   for (const ReadItem& item : items) {
-    if (const auto* asked = std::get_if<LeasedAsked>(&item)) leased.push_back(asked);
     if (const auto* get = std::get_if<GetAsked>(&item)) ids.push_back(get->request);
     if (const auto* list = std::get_if<ListAsked>(&item)) queries.push_back(list->request);
   }
-  answer_leased(client_store, leased);
   using Jobs = std::vector<std::optional<Job>>;
   using Lists = std::vector<KeyList>;
   Result<Jobs> jobs = ids.empty() ? Result<Jobs>(Jobs{}) : client_store.find(ids);

@@ -39,12 +39,12 @@ struct ChangeItem {
 };
 using OutcomesAsked = PendingRequest<std::vector<FinishRequest>, std::vector<LeaseResult>>;
 using ExtensionsAsked = PendingRequest<std::vector<Extension>, std::vector<LeaseResult>>;
+using LeasedAsked = PendingRequest<std::vector<Lease>, std::vector<std::optional<LeasedJob>>>;
 struct LeaseItem {
-  std::variant<OutcomesAsked, ExtensionsAsked> what;
+  std::variant<OutcomesAsked, ExtensionsAsked, LeasedAsked> what;
   MonoTime until{};
 };
-using LeasedAsked = PendingRequest<std::vector<Lease>, std::vector<std::optional<LeasedJob>>>;
-using ReadItem = std::variant<GetAsked, ListAsked, LeasedAsked>;
+using ReadItem = std::variant<GetAsked, ListAsked>;
 
 // The three write_... functions answer every item that they do not return. A returned item is locked: another
 // transaction holds its row, or its shard is moving to another database.
@@ -67,13 +67,14 @@ enum class LockedRowAttempt { first, first_and_last, second, last };
 // In each, the retries of dead jobs come after all other items, and wait some 50 ms in all for keys that other
 // transactions hold (ClientStore::retry_each).
 std::vector<ChangeItem> write_changes(ClientStore& client_store, std::vector<ChangeItem> items, LockedRowAttempt which);
-// Writes acks, nacks and extensions of leases; waits for no lock. A returned item keeps only the leases whose rows are
-// locked; its `done` adds the replies of the other leases. `node`: name of this node, stored with the outcome.
+// Writes acks, nacks and extensions of leases, and answers what nacks read before; waits for no lock. A returned item
+// keeps only the leases whose rows are locked; its `done` adds the replies of the other leases. `node`: name of this
+// node, stored with the outcome.
 std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string& node, std::vector<LeaseItem> items);
-// Answers all items. Gets share one statement, lists by key share one, and reads of leases share one per 1,000 leases.
-// A statement that fails gives its Error to its own items.
+// Answers all items. Gets share one statement, and lists by key share one. A statement that fails gives its Error to
+// its own items.
 void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
-// How many jobs the answer to the item has at most; for leases, how many it names.
+// How many jobs the answer to the item has at most.
 std::size_t most_rows(const ReadItem& item);
 
 // Answers the item with the error. If some leases of a call have been answered already, the others are answered one by

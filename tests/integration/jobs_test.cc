@@ -276,7 +276,20 @@ TEST_F(Jobs, SlowListsDelayNoWrite) {
     EXPECT_EQ(reply.body["items"][0]["result"], "ok") << verb << ": " << reply.text;
   };
   settle("ack", acked);
+  std::atomic<int> listed = 0;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&listed, port = node().port()] {
+      Rest(port).get("/v1/jobs?biz_id=b");
+      ++listed;
+    });
+  }
+  EXPECT_TRUE(eventually([&] {
+    return database.number(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name "
+               "= 'tocsin api'") >= 1;
+  }));
   settle("nack", nacked);
+  EXPECT_EQ(listed, 0) << "the nack waited for the lists of keys";
   settle("extend", extended, {{"ttr_ms", 600'000}});
   const Json batch{{"jobs", Json::array({{{"biz_type", "noop"}, {"biz_id", "b"}, {"delay_ms", 3'600'000}}})}};
   const Reply created = rest().post("/v1/jobs/batch", batch);

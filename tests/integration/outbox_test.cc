@@ -125,16 +125,54 @@ TEST(Outbox, ARefusedEntryStaysAndIsCounted) {
     return std::string(row[0].c_str()) + " " + row[1].c_str() + " " + row[2].c_str();
   };
   EXPECT_EQ(entry(same), "existing " + std::to_string(first) + " ");
-  EXPECT_EQ(entry(other).substr(0, 8), "refused ");
+  EXPECT_EQ(entry(other).substr(0, entry(other).find(" idem")), "refused " + std::to_string(first));
   EXPECT_NE(entry(other).find("another body"), std::string::npos);
   EXPECT_TRUE(eventually([&] {
     return node->rest().get("/metrics").text.find("tocsin_outbox_refused{database=\"a\"} 1") != std::string::npos;
   }));
   EXPECT_NE(node->log().find("was refused"), std::string::npos);
   pqxx::connection business(a.url());
-  EXPECT_EQ(sqlstate_of("SELECT tocsin.cancel_job(" + std::to_string(same) + ")", business), "TC001");
-  EXPECT_EQ(both.text(0, "SELECT tocsin.cancel_job(" + std::to_string(other) + ")"), "not found");
+  for (const auto id : {same, other})
+    EXPECT_EQ(sqlstate_of("SELECT tocsin.cancel_job(" + std::to_string(id) + ")", business), "TC001");
   EXPECT_EQ(both.ids(1, "pending"), (Ids{first}));
+  // The timer of the key is what the caller means, with whichever deadline.
+  for (const auto id : {same, other})
+    EXPECT_EQ(node->rest().get("/v1/jobs/" + std::to_string(id)).body["job_id"], std::to_string(first));
+  EXPECT_EQ(node->rest().post("/v1/jobs/" + std::to_string(other) + "/cancel").status, 200);
+  EXPECT_EQ(both.ids(1, "cancelled"), (Ids{first}));
+  EXPECT_EQ(node->rest().get("/v1/jobs/" + std::to_string(other)).body["status"], "cancelled");
+}
+
+TEST(Outbox, EntriesThatCannotBeTakenDelayNoOthers) {
+  TestDatabase a(0), b(0);
+  const OutboxDatabases both({a.url(), b.url()});
+  const auto node = both.node();
+  both.put_noop(*node);
+  // Each wait for one of these keys would take longer than entries are handed over.
+  constexpr int kHeld = 150;
+  std::string held, repeated;
+  for (int i = 0; i < kHeld; ++i) {
+    const std::string key = outbox_key(7);
+    held += create_statement(key, "'2040-01-01', NULL, 'k'") + ";";
+    repeated += create_statement(key, "'2040-01-01', NULL, 'k'") + ";";
+  }
+  b.query(
+      "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.max_attempts = 99 THEN "
+      "RAISE EXCEPTION 'not this one'; END IF; RETURN NEW; END $$");
+  b.query("CREATE TRIGGER refuse BEFORE INSERT ON tocsin.job_live FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+  pqxx::connection holder(b.url());
+  pqxx::work tx(holder);
+  tx.exec(held);
+  a.query(repeated);
+  a.query("BEGIN; " + create_statement(outbox_key(7), "'2040-01-01'") +
+          "; UPDATE tocsin.outbox SET max_attempts = 99 " + "WHERE idempotency_key IS NULL; COMMIT");
+  const auto stranger = both.number(0, create_statement(outbox_key(7), "'2040-01-01'"));
+  EXPECT_TRUE(eventually([&] { return both.ids(1, "pending") == Ids{stranger}; }));
+  tx.abort();
+  EXPECT_TRUE(eventually([&] { return both.ids(1, "pending").size() == kHeld + 1; }));
+  b.query("DROP FUNCTION public.refuse() CASCADE");
+  EXPECT_TRUE(eventually([&] { return both.waiting(0) == 0; }));
+  EXPECT_EQ(both.ids(1, "pending").size(), kHeld + 2U);
 }
 
 // What a SQL caller has committed is seen by every request that begins later, wherever the job's shard lives.

@@ -235,13 +235,13 @@ TEST_F(RequestBatches, EachReadOfLeasesGetsItsOwnJobs) {
   const std::vector<Lease> leases = lease({create("a"), create("b"), create("c")});
   using Leased = Result<std::vector<std::optional<LeasedJob>>>;
   Leased first = unasked_, second = unasked_, none = unasked_, large = unasked_;
-  std::vector<ReadItem> items;
+  std::vector<LeaseItem> items;
   const auto to = [](auto& reply) { return [&reply](auto r) { reply = std::move(r); }; };
-  items.emplace_back(LeasedAsked{{leases[0], {leases[1].job_id, leases[1].token + 1}}, to(first)});
-  items.emplace_back(LeasedAsked{{}, to(none)});
-  items.emplace_back(LeasedAsked{std::vector(1'000, leases[1]), to(large)});
-  items.emplace_back(LeasedAsked{{leases[2]}, to(second)});
-  answer_reads(client_store, std::move(items));
+  items.push_back({LeasedAsked{{leases[0], {leases[1].job_id, leases[1].token + 1}}, to(first)}, {}});
+  items.push_back({LeasedAsked{{}, to(none)}, {}});
+  items.push_back({LeasedAsked{std::vector(1'000, leases[1]), to(large)}, {}});
+  items.push_back({LeasedAsked{{leases[2]}, to(second)}, {}});
+  EXPECT_TRUE(write_leases(client_store, "n", std::move(items)).empty());
   ASSERT_TRUE(first && second && none && large);
   ASSERT_EQ(first->size(), 2U);
   EXPECT_TRUE((*first)[0]);
@@ -255,7 +255,6 @@ TEST_F(RequestBatches, EachReadOfLeasesGetsItsOwnJobs) {
 TEST(ReadItems, AreAsLargeAsTheirAnswersMayBe) {
   EXPECT_EQ(most_rows(GetAsked{make_job_id(1, 1), {}}), 1u);
   EXPECT_EQ(most_rows(ListAsked{{"b", {}, {}, 101}, {}}), 101u);
-  EXPECT_EQ(most_rows(LeasedAsked{std::vector<Lease>(7), {}}), 7u);
 }
 
 // A client store on which the keys that begin with "held" are another transaction's, and which does not retry
