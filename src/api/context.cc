@@ -67,8 +67,8 @@ void ApiContext::with_catalog(const CallPtr& call, std::span<const Job> jobs,
   if (std::ranges::all_of(jobs, [&](const Job& job) { return catalog->find(job.type_id) != nullptr; }))
     return use(*catalog);
   lookup.ask({.names = {}, .any_names = {}, .has_unknown_ids = true},
-             [this, call, use = std::move(use)](const std::optional<Problem>&) {
-               guarded(call, [&] { use(*backend.types()); });
+             [this, call, use = std::move(use)](const std::optional<Problem>& problem) {
+               guarded(call, [&] { problem ? call->refuse(*problem) : use(*backend.types()); });
              });
 }
 

@@ -61,7 +61,7 @@ class ApiContext {
   void with_any_type(const CallPtr& call, const std::string& name, const std::string& field,
                      std::function<void(const BizType&)> use);
   // Calls `use` with a snapshot of all types, for an answer that shows the names of the types of `jobs`. If this node
-  // lacks one of these types, the registry is read first; if that fails, the snapshot lacks the type.
+  // lacks one of these types, the registry is read first; if that fails, the call is refused (503).
   void with_catalog(const CallPtr& call, std::span<const Job> jobs, std::function<void(const TypeCatalog&)> use);
   static Problem unknown_type(const std::string& name, const std::string& field);  // 422
 

@@ -232,7 +232,8 @@ void HttpConnection::watch_for_end() {
 }
 
 // The caller sends no more. Either it has closed the connection, or only its own half of it and still waits for the
-// answer. Sending a piece of the answer shows which: a closed socket replies to it with a reset.
+// answer. Sending a piece of the answer shows which: a closed socket replies to it with a reset. HTTP/1.0 has no
+// interim answers that could be sent: its caller counts as gone.
 void HttpConnection::watch_for_reset() {
   error_code error;
   socket_.send(asio::buffer(kContinue), 0, error);  // never blocks: the socket's buffer is empty

@@ -36,6 +36,20 @@ TEST_F(UncachedTypes, AreUnavailableNotUnknownWhileTheRegistryCannotBeRead) {
   EXPECT_EQ(post("/v1/types/new.type/lease", R"({"max":1})").status, 404);
 }
 
+TEST_F(UncachedTypes, OfAJobAreUnavailableAndNotUnnamedWhileTheRegistryCannotBeRead) {
+  put_elsewhere("new.type");
+  NewJob created;
+  created.type_id = backend.database.list_types().front().type_id;
+  created.biz_id = "a";
+  const JobId id = backend.database.create({created}, CreateMode::all_or_nothing, backend.time).value().front().job_id;
+  const std::string job = "/v1/jobs/" + std::to_string(id);
+  backend.silent = {0};
+  for (const std::string& path : {job, job + "/explain", std::string("/v1/jobs?status=pending")})
+    EXPECT_EQ(get(path).status, 503) << path;
+  backend.silent = {};
+  EXPECT_EQ(get(job).body["biz_type"], "new.type");
+}
+
 TEST_F(UncachedTypes, AreUnavailableAtOnceWhileTheControlDatabaseIsKnownToBeDown) {
   backend.silent = {0};
   EXPECT_EQ(create("new.type").status, 503);

@@ -99,6 +99,7 @@ TEST_F(Webhook, HonoursRetryAfterOf429And503) {
     const Outcome outcome = deliver(url_of(server));
     EXPECT_EQ(outcome.kind, Kind::retry);
     EXPECT_EQ(outcome.retry_after, c.expected) << c.status << " " << c.value;
+    EXPECT_TRUE(outcome.is_lower_bound) << "a restarting gateway must not use up the attempts";
   }
 }
 
