@@ -36,7 +36,7 @@ TEST_F(UncachedTypes, AreUnavailableNotUnknownWhileTheRegistryCannotBeRead) {
   EXPECT_EQ(post("/v1/types/new.type/lease", R"({"max":1})").status, 404);
 }
 
-TEST_F(UncachedTypes, OfAJobAreUnavailableAndNotUnnamedWhileTheRegistryCannotBeRead) {
+TEST_F(UncachedTypes, OfAJobAreUnavailableWhileTheRegistryCannotBeRead) {
   put_elsewhere("new.type");
   NewJob created;
   created.type_id = backend.database.list_types().front().type_id;
