@@ -229,8 +229,10 @@ class AnHonestHistory(OneJob):
                            fault(10.15, 11, "promote", loses_claims=True)], [row("1")])
 
     def test_of_a_request_that_was_handled_when_its_sender_had_given_up(self):
-        late = {**start("1", 14.5, 1), "sent": 10}
-        self.assertHonest([create("k", "1"), late, start("1", 13.1, 2)], [row("1", attempts=2)])
+        late = {**start("1", 10.1, 1), "sent": 10, "takes": 4.4}  # its receiver had no processor
+        self.assertHonest([create("k", "1"), late, start("1", 12.6, 2)], [row("1", attempts=2)])
+        self.assertEqual(self.checker.duplicates, {"answered too late": 1})
+        self.assertHonest([create("k", "1"), late, cancel("1", 11.0, "running")], [row("1")])
 
     def test_a_fault_explains_duplicates_where_it_struck_alone(self):
         lives = [create("k", "1"), start("1", 10.1, node="a"), start("1", 15.2, 2, node="b"), places(1, 0, 1)]
@@ -255,11 +257,11 @@ class AnHonestHistory(OneJob):
         self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 5.5), *elsewhere], [row("1")])
 
     def test_an_answer_after_the_senders_time_out_is_none(self):
-        late = {**start("1", 11.8, 1), "sent": 10, "takes": 0.3}
+        late = {**start("1", 10.2, 1), "takes": 2.0}
         self.assertHonest([create("k", "1"), late, start("1", 13.2, 2)], [row("1", attempts=2)])
         self.assertFinds("I4", "overlap within a lease", [create("k", "1"), late, start("1", 12.1, 2)],
                          [row("1", attempts=2)])
-        quick = {**start("1", 11.8, 1), "sent": 11, "takes": 0.3}
+        quick = {**start("1", 10.2, 1), "takes": 1.0}
         self.assertFinds("I4", "overlap within a lease", [create("k", "1"), quick, start("1", 13.2, 2)],
                          [row("1", attempts=2)])
 
@@ -313,6 +315,14 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I3", "started after its cancel",
                          [create("k", "1", "pull"), cancel("1", 9.0), lease("1", "a", 10.1)],
                          [row("1", type="pull", status="cancelled", attempts=0, started=None)])
+
+    def test_a_request_that_was_sent_long_after_it_was_stamped(self):
+        self.assertFinds("I3", "started after its cancel",
+                         [create("k", "1"), cancel("1", 12), {**start("1", 16), "sent": 10}],
+                         [row("1", status="cancelled", attempts=0, started=None)])
+        self.assertFinds("I4", "an attempt started twice",
+                         [create("k", "1"), {**start("1", 16.2), "sent": 10}, start("1", 13.2, 2)],
+                         [row("1", attempts=2)])
 
     def test_a_cancel_that_was_undone(self):
         self.assertFinds("I3", "cancelled, and ended otherwise", [create("k", "1", "noop"), cancel("1", 5.0)],

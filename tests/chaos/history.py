@@ -12,7 +12,7 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
   move     b, t, answer, id, at: reschedule; `run` sets at = b
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
-           node (that claimed the job), sent (whole seconds, by the node's clock), takes (s, until it answers)
+           node (that claimed the job), takes (s, until it answers), sent (what the node's stamp says, for readers)
   lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          what a reader saw
