@@ -224,6 +224,11 @@ class AnHonestHistory(OneJob):
                           [row("1", attempts=2)])
         self.assertEqual(self.checker.duplicates, {"kill": 1})
 
+    def test_of_a_lease_that_ended_while_its_node_was_stopped(self):
+        self.assertHonest([create("k", "1"), start("1", 10.1, node="a"), start("1", 15.2, 2, node="b"),
+                           fault(10.2, 16, "freeze", nodes=["a"])], [row("1", attempts=2)])
+        self.assertEqual(self.checker.duplicates, {"freeze": 1})
+
     def test_of_an_attempt_whose_claim_the_database_lost(self):
         self.assertHonest([create("k", "1"), start("1", 10.1), start("1", 12, 1),
                            fault(10.15, 11, "promote", loses_claims=True)], [row("1")])
@@ -356,6 +361,15 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I4", "started again without a reason", [*late, fault(10, 12, "restart")],
                          [row("1", attempts=2)])
         self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
+
+    def test_an_overlap_beside_a_node_that_is_stopped(self):
+        frozen = fault(10.2, 16, "freeze", nodes=["a"])
+        self.assertFinds("I4", "overlap within a lease",
+                         [create("k", "1", "pull"), {**lease("1", "a", 10.1), "node": "a"},
+                          {**lease("1", "b", 12, 2), "node": "b"}, settle("1", "b", 13), frozen],
+                         [row("1", type="pull", attempts=2)])
+        soon = [create("k", "1"), start("1", 10.1, node="a"), start("1", 12, 2, node="b"), frozen]
+        self.assertFinds("I4", "overlap within a lease", soon, [row("1", attempts=2)])
 
     def test_a_connection_that_was_half_open_delays_no_outcome_of_a_later_claim(self):
         late = [create("k", "1"), start("1", 10.1), start("1", 16, 2)]

@@ -6,11 +6,15 @@ import time
 import unittest
 from unittest import mock
 
+import load
 from chaos import Run
 from checker import Checker, takeover_time
 from faults import FAULTS, OF_PATRONI
 from history import read
 from job_history import History
+
+
+SHORTEST = {"heartbeat_timeout": 2, "seconds": 2}  # of the rung (smoke_test.py)
 
 
 class ManualClock:
@@ -57,6 +61,17 @@ class EveryFault(unittest.TestCase):
                 struck = fault.strike(cluster, random.Random(1), 4)
                 if fault.repeats or fault.loses_claims or fault.hastens:
                     self.assertTrue(struck.keys() & {"nodes", "databases"}, fault.name)
+
+
+    def test_that_stops_a_node_stops_it_for_longer_than_a_lease(self):
+        clock = ManualClock()
+        cluster = mock.MagicMock(nodes=[mock.Mock()], heartbeat_timeout=SHORTEST["heartbeat_timeout"])
+        times = []
+        cluster.nodes[0].signal = lambda _: times.append(clock.time())
+        with mock.patch("faults.time", clock):
+            FAULTS["freeze"].strike(cluster, random.Random(1), SHORTEST["seconds"])
+        stopped, continued = times
+        self.assertGreater(continued - stopped, max(spec.get("ttr_ms", 0) for spec in load.TYPES.values()) / 1000)
 
 
 class ARun(unittest.TestCase):

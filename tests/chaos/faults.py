@@ -35,7 +35,7 @@ class Fault:
     loses_claims: bool = False  # claims that were not on the standby may be gone, unless it is synchronous
     # Which duplicates it can cause. `expired`: an outcome is not written before the lease ends, because the node or the
     # way to the database is gone, so the job is due again. `within`: the next attempt begins within the lease, because
-    # the sender takes an attempt for failed whose receiver has done it.
+    # the database's clock ends it early.
     repeats: tuple = ("expired",)
     hastens: float = 0  # s: a database's clock may be ahead by so much, so its jobs start early
     ends_permits: bool = False  # the control database's clock ends them before nodes do: limits do not hold (ADR 0018)
@@ -70,7 +70,8 @@ def kill(cluster, rng, seconds):
     return Struck(nodes=[node.name], dead_until=dead_until)
 
 
-@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT", repeats=("expired", "within"))
+# Only `expired`: a node that is stopped takes no attempt for failed, and it is stopped for longer than a lease.
+@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT")
 def freeze(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
     node.signal(signal.SIGSTOP)
