@@ -168,7 +168,8 @@ class Checker:
                      if key in self.history.asked]
         if job_id not in self.rows or not all_asked:
             return
-        earliest = min(earliest_time(asked, self.history.moves.get(job_id, ()), started) for asked in all_asked)
+        moves = self.history.moves.get(job_id, ())
+        earliest = min(earliest_time(asked.at, moves, started) for asked in all_asked)
         if started < earliest - self.hastened(job_id, started, started):
             self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
 
@@ -237,12 +238,13 @@ class Checker:
                        if fault.get("loses_claims")]
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
+        due = -math.inf
         if before.answer == "fail":
-            pause = kind["retry"] if before.pause is None else before.pause
-            is_moved = any(move["b"] <= run.at and move["t"] >= before.answered for move in self.history.moves[job_id])
-            early = MARGIN + self.hastened(job_id, before.answered, run.claimed)
-            if run.claimed < min(before.answered + pause, lease_end) - early and not lost_claims and not is_moved:
-                self.broken("I2", "retried early", job_id, f"{run.claimed - before.answered:.3f} s after its failure")
+            due = min(before.answered + (kind["retry"] if before.pause is None else before.pause), lease_end)
+        earliest = earliest_time(due, moves_after(before, self.history.moves.get(job_id, ())), run.claimed)
+        if run.claimed < earliest - MARGIN - self.hastened(job_id, before.at, run.claimed) and not lost_claims:
+            self.broken("I2", "retried early", job_id, f"{(earliest - run.claimed) * 1000:.1f} ms")
+        if before.answer == "fail":
             return  # a retry is no duplicate
         if before.given_up is not None and run.claimed >= before.given_up + kind["retry"] - MARGIN:
             self.duplicates["answered too late"] += 1
@@ -459,9 +461,10 @@ def may_have(event, result):
     return event["answer"] == "unknown" or (event["answer"] == "ok" and event["result"] == result)
 
 
-def earliest_time(asked, moves, started):
-    """The earliest deadline that can have been in force at `started`, whatever became of unknown answers."""
-    possible = [(0.0, asked.at)]  # when its request was sent, the deadline
+def earliest_time(first, moves, started):
+    """The earliest deadline that can have been in force at `started`, whatever became of unknown answers. `first`: the
+    deadline without any of `moves`."""
+    possible = [(0.0, first)]  # when its request was sent, the deadline
     for move in sorted(moves, key=lambda move: move["b"]):
         if move["answer"] == "refused" or move["b"] > started:
             continue
@@ -469,6 +472,12 @@ def earliest_time(asked, moves, started):
             possible = [(sent, at) for sent, at in possible if sent > 0 and is_concurrent(sent, move, moves)]
         possible.append((move["b"], move["at"]))
     return min(at for _, at in possible)
+
+
+def moves_after(run, moves):
+    """The moves that may have come after this run. One that was sent before it may as well have come before it."""
+    return [move if move["b"] >= run.at else {**move, "answer": "unknown"} for move in moves
+            if move["answer"] == "unknown" or move["answer"] == "ok" and move["t"] >= run.at]
 
 
 def is_concurrent(sent, move, moves):

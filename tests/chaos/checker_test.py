@@ -313,6 +313,25 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I2", "retried early",
                          [create("k", "1"), start("1", 10.1, 1, "fail"), start("1", 10.4, 2)], [row("1", attempts=2)])
 
+    def test_a_retry_before_the_deadline_that_it_was_moved_to(self):
+        failed, twice = [create("k", "1"), start("1", 10.1, 1, "fail")], [row("1", attempts=2, at=30.0)]
+        away = move("1", 10.3, 30.0)
+        soon = start("1", 11.2, 2)
+        early = ("I2", "retried early")
+        self.assertEqual(self.judge([*failed, away, soon], twice), [early])
+        self.assertHonest([*failed, away, start("1", 30.1, 2)], twice)
+        for other in (move("1", 10.3, 30.0, "unknown"), move("1", 10.3, 30.0, "refused"),
+                      move("1", 11.0, 30.0, took=0.5),  # not known before the retry that it moved
+                      move("1", 10.0, 30.0, took=1.0)):  # it may have come before the first attempt, or not
+            self.assertHonest([*failed, other, soon], twice)
+        # A later one brings it back; it is due when that says.
+        back = [*failed, away, move("1", 10.5, 10.8)]
+        self.assertHonest([*back, start("1", 10.9, 2)], twice)
+        self.assertEqual(self.judge([*back, start("1", 10.7, 2)], twice), [early])
+        # So is one whose lease has ended, and that was pending meanwhile.
+        self.assertIn(early, self.judge([create("k", "1"), start("1", 10.1), move("1", 15.3, 30.0), start("1", 16, 2),
+                                         fault(10.15, 12)], twice))
+
     def test_a_start_after_the_cancel(self):
         cancelled = row("1", status="cancelled", attempts=0, started=None)
         self.assertFinds("I3", "started after its cancel",
