@@ -12,6 +12,9 @@ from job_history import shard_of
 
 MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in milliseconds
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
+# s: an outcome is on disk within this time of its answer, or a fault keeps it away: a call that takes as long is given up
+# and repeated on a new session (ADR 0051, of the shortest lease here).
+WRITTEN_IN = 1.0
 TERMINAL = {"done", "cancelled", "dead"}
 MOST_MB = 400  # of a node's memory, whatever happens
 # s: besides the heartbeat time-out, until others have started what a dead node left, on a loaded machine.
@@ -228,7 +231,7 @@ class Checker:
                 self.broken("I6", "attempts beyond the limit", job_id, f"attempt {run.attempt} of {row.max_attempts}")
         for before, run in zip(runs, runs[1:]):
             self.check_pair(job_id, kind, before, run)
-        self.check_last(row, kind, runs[-1])
+        self.check_last(row, runs[-1])
 
     def check_pair(self, job_id, kind, before, run):
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
@@ -252,29 +255,29 @@ class Checker:
         is_expired = run.claimed >= lease_end - MARGIN
         if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
             return  # its consumer let the lease end
-        faults = lost_claims + self.faults_that_repeat(job_id, before, run, lease_end, is_expired)
+        faults = lost_claims + self.faults_that_repeat(job_id, before, run, is_expired)
         if not faults:
             self.broken("I4", "started again without a reason" if is_expired else "overlap within a lease", job_id,
                         f"{run.claimed - before.claimed:.3f} s later")
         self.duplicates["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
-    def check_last(self, row, kind, run):
+    def check_last(self, row, run):
         """What its handler has done at its last attempt may end dead only where a fault kept the outcome away."""
         if row.status != "dead" or run.answer != "done" or run.is_unknown or run.attempt != row.attempts:
             return
         if run.given_up is not None:
             self.done_and_dead["answered too late"] += 1
             return
-        lease_end = run.claimed + kind["ttr"] - CLAIM_TO_START
-        faults = self.faults_that_repeat(row.job_id, run, run, lease_end, True)
+        faults = self.faults_that_repeat(row.job_id, run, run, True)
         if not faults:
             self.broken("I4", "done by its handler, and dead", row.job_id, f"attempt {run.attempt}")
         self.done_and_dead["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
-    def faults_that_repeat(self, job_id, before, run, lease_end, is_expired):
-        """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so."""
-        if is_expired:  # its outcome was not written in time: the fault fell into the lease
-            what, begin, end = "expired", before.claimed, lease_end + CLAIM_TO_START
+    def faults_that_repeat(self, job_id, before, run, is_expired):
+        """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so. It
+        causes none after its end, which is when all is well again."""
+        if is_expired:  # its outcome was not written
+            what, begin, end = "expired", before.answered, before.answered + WRITTEN_IN
         else:
             what, begin, end = "within", before.at, run.claimed
         return [fault for fault in self.faults_of(job_id, before.node, begin, end) if what in fault["repeats"]]

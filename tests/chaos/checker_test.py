@@ -381,6 +381,24 @@ class TheCheckerFinds(OneJob):
                          [row("1", attempts=2)])
         self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
 
+    def test_a_fault_that_begins_when_the_outcome_must_have_been_written(self):
+        twice, what = [row("1", attempts=2)], "started again without a reason"
+        late = [create("k", "1"), start("1", 10.1), start("1", 15.2, 2)]
+        self.assertFinds("I4", what, [*late, fault(15.05, 20)], twice)
+        self.assertFinds("I4", what, [*late, fault(11.2, 20)], twice)
+        self.assertHonest([*late, fault(11.0, 20)], twice)
+        slow = [create("k", "1"), {**start("1", 10.1), "takes": 1.0}, start("1", 15.2, 2)]
+        self.assertHonest([*slow, fault(12.0, 20)], twice)
+        self.assertFinds("I4", what, [*slow, fault(12.2, 20)], twice)
+        # Or that has ended when it is answered: a fault ends when all is well.
+        self.assertFinds("I4", what, [*slow, fault(5, 11.0)], twice)
+        self.assertHonest([*slow, fault(5, 11.2)], twice)
+
+    def test_packets_that_are_late_explain_no_duplicate(self):
+        self.assertFinds("I4", "started again without a reason",
+                         [create("k", "1"), start("1", 10.1), start("1", 15.2, 2), fault(5, 20, "delay")],
+                         [row("1", attempts=2)])
+
     def test_an_overlap_beside_a_node_that_is_stopped(self):
         frozen = fault(10.2, 16, "freeze", nodes=["a"])
         self.assertFinds("I4", "overlap within a lease",
