@@ -142,7 +142,8 @@ class BooksAndLimits(unittest.TestCase):
         self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 2 for i in range(16)], 0)), [])
         for times in ([10.1 + i / 10 for i in range(18)],  # in one second, and in five
                       [10.1 + i / 10 for i in range(9)],
-                      [10.1 + i / 4 for i in range(18)]):
+                      [10.1 + i / 4 for i in range(18)],
+                      [10.1 + i / 2.6 for i in range(40)]):  # a little, and for long
             self.assertEqual(self.judge(*self.several("paced", times, 0)), [("I12", "faster than its rate")])
 
     def test_the_load_has_enough_jobs_to_break_the_limits(self):

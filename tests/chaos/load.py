@@ -168,7 +168,7 @@ class Crowd(Caller):
     """Creates more jobs at once than the limits of their types let run, in waves."""
 
     # By type, how many jobs, and every how many turns: more than the checker allows, and on average fewer than may run.
-    WAVES = {"few": (40, 1), "scarce": (20, 1), "paced": (150, 3)}
+    WAVES = {"few": (40, 1), "scarce": (20, 1), "paced": (350, 7)}
     number = 0
 
     def work(self):
