@@ -12,8 +12,8 @@ from job_history import shard_of
 
 MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in milliseconds
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
-# s: an outcome is on disk within this time of its answer, or a fault keeps it away: a call that takes as long is given up
-# and repeated on a new session (ADR 0051, of the shortest lease here).
+# s: an outcome is on disk so soon after its answer, or a fault keeps it away: a call that takes as long is given up and
+# repeated on a new session (ADR 0051, for leases of 3 s).
 WRITTEN_IN = 1.0
 TERMINAL = {"done", "cancelled", "dead"}
 MOST_MB = 400  # of a node's memory, whatever happens
@@ -68,6 +68,7 @@ class Checker:
         self.done_and_dead = collections.Counter()  # the same
         self.most_at_once = collections.Counter()  # jobs of each type with a limit
         self.takeovers = collections.Counter()  # of each death of a node that was judged, the jobs that judged it
+        self.left_behind = 0  # jobs that ran on a node when it stopped, and whose next start was judged
         for row in rows:
             if row.job_id in self.rows:
                 self.broken("I10", "two rows of one job", row.job_id,
@@ -90,6 +91,7 @@ class Checker:
         self.check_books()
         self.check_limits()
         self.check_takeovers()
+        self.check_left_behind()
         self.check_memory()
         return self.violations
 
@@ -432,9 +434,37 @@ class Checker:
     def deaths(self, most):
         """Of each node that died while all else was well, [begin, end] of the times that can show whether it was
         missed: what was due then would still have waited for it when the time was over."""
-        return [(death["on"], death["dead_until"] - most) for death in self.history.faults if "dead_until" in death
-                and not any(other is not death and other["on"] <= death["dead_until"] and
-                            other["off"] >= death["on"] - most for other in self.history.faults)]
+        return [(death["on"], death["dead_until"] - most) for death in self.history.faults
+                if "dead_until" in death and self.is_alone(death, death["on"] - most, death["dead_until"])]
+
+    def is_alone(self, fault, begin, end):
+        return all(other is fault for other in self.faults_between(begin, end))
+
+    def check_left_behind(self):
+        """What ran on a node that stopped while all else was well runs again when its lease has ended, and the others
+        have missed the node."""
+        if self.heartbeat_timeout is None:
+            return
+        for stop in (fault for fault in self.history.faults if "stopped" in fault):
+            for job_id, runs in self.history.runs.items():
+                if job_id in self.rows and job_id not in self.history.moves:
+                    for before, run in zip(runs, runs[1:]):
+                        self.check_next(stop, job_id, before, run)
+
+    def check_next(self, stop, job_id, before, run):
+        kind = self.history.types[self.rows[job_id].type]
+        lease_end = before.at + kind["ttr"] if before.until is None else before.until
+        if before.node not in stop["nodes"] or not before.at <= stop["stopped"] <= lease_end:
+            return
+        latest = max(lease_end, stop["stopped"] + self.heartbeat_timeout) + TAKES_OVER
+        # Jobs of limited types wait for the permits of the dead, too.
+        if kind.get("max_running") or kind.get("rate") or not self.is_alone(
+                stop, stop["on"] - takeover_time(self.heartbeat_timeout), latest):
+            return
+        self.left_behind += 1
+        if run.at > latest:
+            self.broken("I8", "a lease of a dead node ended, and nobody ran its job", job_id,
+                        f"{run.at - lease_end:.1f} s after its lease")
 
     def check_memory(self):
         for event in self.history.memory:

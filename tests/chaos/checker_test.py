@@ -178,6 +178,28 @@ class BooksAndLimits(unittest.TestCase):
         # Not judged: it started again so soon that nobody need have missed it.
         self.assertEqual(judge(fault(9, 20, dead_until=15.5)), [])
 
+    def test_what_ran_on_a_node_that_stops_is_due_again_when_its_lease_ends(self):
+        late = ("I8", "a lease of a dead node ended, and nobody ran its job")
+        def judge(again, *faults, ran="a", type="hook", more=(), heartbeat_timeout=2):
+            types = [*TYPES, {**TYPES[1], "name": "few", "max_running": 2}]
+            events = [create("k", "1", type), start("1", 10.1, node=ran), start("1", again, 2, node="b"), *more]
+            checker = Checker(History(types + events + list(faults)), [row("1", type=type, attempts=2)],
+                              heartbeat_timeout=heartbeat_timeout)
+            return late in [(violation.invariant, violation.what) for violation in checker.check()]
+        for name in ("kill", "freeze"):
+            stopped = fault(10.2, 20, name, nodes=["a"], stopped=10.3)
+            self.assertFalse(judge(19.0, stopped))  # the lease ends at 15.1 at the latest
+            self.assertTrue(judge(19.2, stopped))
+            self.assertTrue(judge(19.2, fault(1, 4, "crash"), stopped, fault(19.3, 20, "crash")))
+            # Not judged: what else can be why it waits.
+            for other in (fault(1, 5, "crash"), fault(19, 20, "crash")):
+                self.assertFalse(judge(19.2, stopped, other))
+            self.assertFalse(judge(19.2, stopped, ran="b"))
+            self.assertFalse(judge(19.2, stopped, type="few"))
+            self.assertFalse(judge(19.2, stopped, more=[move("1", 10.2, 19.0, "unknown")]))
+            self.assertFalse(judge(19.2, stopped, heartbeat_timeout=5))
+        self.assertFalse(judge(19.2, fault(14, 20, nodes=["a"], stopped=15.2)))  # it had ended before
+
     def test_memory_is_bounded(self):
         def memory(mb):
             return [{"e": "memory", "node": "a", "mb": mb, "t": 1.0}]

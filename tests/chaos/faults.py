@@ -20,6 +20,7 @@ class Struck(typing.TypedDict, total=False):
     nodes: list[str]
     databases: list[int]
     shards: list[int]
+    stopped: float  # s: when the node was killed or stopped
     dead_until: float  # s: when the node that was killed was started again
 
 
@@ -62,24 +63,26 @@ def last(seconds):
 @fault("kill", "node", "kill -9 of a node")
 def kill(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
+    stopped = time.time()
     node.kill()
     # The others must have taken over before it comes back: what is due in the first two seconds shows whether they did.
     last(takeover_time(cluster.heartbeat_timeout) + 2)
     dead_until = time.time()
     node.start()
-    return Struck(nodes=[node.name], dead_until=dead_until)
+    return Struck(nodes=[node.name], stopped=stopped, dead_until=dead_until)
 
 
 # Only `expired`: a node that is stopped takes no attempt for failed, and it is stopped for longer than a lease.
 @fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT")
 def freeze(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
+    stopped = time.time()
     node.signal(signal.SIGSTOP)
     try:
         last(cluster.heartbeat_timeout + 1 + seconds / 2)
     finally:
         node.signal(signal.SIGCONT)
-    return Struck(nodes=[node.name])
+    return Struck(nodes=[node.name], stopped=stopped)
 
 
 # A node that is stopped writes its handlers' outcomes, so no lease ends because of it.

@@ -17,8 +17,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          what a reader saw
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;
-           nodes, databases, shards: what it struck, by name or number (any, where it does not say); dead_until (of a
-           node that was killed, when it was started again)
+           nodes, databases, shards: what it struck, by name or number (any, where it does not say); stopped (when a
+           node was killed or stopped), dead_until (of a node that was killed, when it was started again)
   places   t, places: by shard, the number of the database in which it lives
   memory   node, mb, t: the most that a node's process has had in memory until then
   counts   t, port, wrong [[type, status, counted, there]]: of one snapshot of a database, where the counts are not its

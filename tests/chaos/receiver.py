@@ -31,7 +31,7 @@ def answer_to(biz_id, attempt):
         return "dead", 0.0
     if lot < 6 and attempt == 1:
         return "fail", 0.0
-    return "done", SLOW_S if lot < 9 else 0.0
+    return "done", SLOW_S if lot < 30 else 0.0  # so many that some are running whenever a node dies
 
 
 CODES = {"done": 204, "fail": 500, "dead": 410}
