@@ -15,7 +15,9 @@ CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, o
 # s: an outcome is on disk so soon after its answer, or a fault keeps it away: a call that takes as long is given up and
 # repeated on a new session (ADR 0051, for leases of 3 s).
 WRITTEN_IN = 1.0
+LEARNED = 3.0  # s: until every node knows of a pause, if it hears no notification of it
 TERMINAL = {"done", "cancelled", "dead"}
+UNSEEN = ("noop", "sql")  # kinds of handlers whose starts nobody writes down
 MOST_MB = 400  # of a node's memory, whatever happens
 # s: besides the heartbeat time-out, until others have started what a dead node left, on a loaded machine.
 TAKES_OVER = 4.0
@@ -80,7 +82,7 @@ class Checker:
         self.check_witnesses()
         for row in self.rows.values():
             self.check_row(row)
-        for job_id in set(self.history.cancels) | set(self.history.seen):
+        for job_id in set(self.history.cancels) | set(self.history.seen) | set(self.history.retries):
             self.check_answers(job_id)
         for job_id, runs in self.history.runs.items():
             self.check_runs(job_id, runs)
@@ -90,6 +92,7 @@ class Checker:
         self.check_snapshots()
         self.check_books()
         self.check_limits()
+        self.check_pauses()
         self.check_takeovers()
         self.check_left_behind()
         self.check_memory()
@@ -154,7 +157,7 @@ class Checker:
         if row.status == "done":
             if row.attempts < 1 or row.started_at is None or row.finished_at is None:
                 self.broken("I10", "done without an attempt", row.job_id, f"{row.attempts} attempts")
-            if kind not in ("noop", "sql") and not any(run.answer == "done" for run in runs):
+            if kind not in UNSEEN and not any(run.answer == "done" for run in runs):
                 self.broken("I1", "done, but no handler did it", row.job_id, f"{len(runs)} starts")
         if row.status == "dead" and row.attempts < row.max_attempts and not any(run.answer == "dead" for run in runs):
             self.broken("I6", "dead before its last attempt", row.job_id, f"{row.attempts} of {row.max_attempts}")
@@ -202,12 +205,24 @@ class Checker:
             if seen["status"] == "not found":
                 if row:
                     self.broken("I10", "not found, and there", job_id, f"{status}")
-            elif ended and seen["status"] != ended["status"] and seen["b"] > ended["t"]:
+            elif (ended and seen["status"] != ended["status"] and seen["b"] > ended["t"] and
+                  not self.may_live_again(job_id, ended, seen["t"])):
                 self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {seen['status']}")
             elif seen["status"] in TERMINAL:
                 ended = seen
-        if ended and row and row.status != ended["status"]:
+        if ended and row and row.status != ended["status"] and not self.may_live_again(job_id, ended, math.inf):
             self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {row.status}")
+        self.check_retries(job_id, row)
+
+    def may_live_again(self, job_id, ended, until):
+        return ended["status"] == "dead" and self.history.is_retried(job_id, ended["b"], until)
+
+    def check_retries(self, job_id, row):
+        if row is None or row.status == "cancelled" or self.history.types[row.type]["kind"] in UNSEEN:
+            return
+        for retry in self.history.retries.get(job_id, ()):
+            if retry["answer"] == "ok" and not any(run.at >= retry["b"] for run in self.history.runs.get(job_id, ())):
+                self.broken("I1", "retried, and never started", job_id, f"retried at {retry['t']:.3f}")
 
     def check_told(self, job_id):
         """One caller is told that it cancelled the job, unless a standby that lacked the cancel took over."""
@@ -242,6 +257,8 @@ class Checker:
             lease_end = before.until - before.slack
         lost_claims = [fault for fault in self.faults_of(job_id, None, before.claimed, run.at)
                        if fault.get("loses_claims")]
+        if run.attempt <= before.attempt and self.history.is_retried(job_id, before.at, run.at):
+            return  # its attempts are counted anew
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
         due = -math.inf
@@ -410,6 +427,19 @@ class Checker:
         """Whether what counts at this moment may have started under permits that two nodes held."""
         return any(fault.get("ends_permits") for fault in self.faults_between(at - max(span, LIMITS_SPAN), at))
 
+    # ---- I12: nothing of a paused type starts
+
+    def check_pauses(self):
+        for pause in self.history.paused:
+            begin = pause["t"] + LEARNED + CLAIM_TO_START
+            for job_id, runs in self.history.runs.items():
+                row = self.rows.get(job_id)
+                for run in runs if row and row.type == pause["type"] else ():
+                    if begin < run.at < pause["until"] and not any(
+                            fault["repeats"] for fault in self.faults_between(pause["t"], run.at)):
+                        self.broken("I12", "started while its type was paused", job_id,
+                                    f"{run.at - pause['t']:.1f} s after the pause")
+
     # ---- I8: others take over from the dead, memory is bounded
 
     def check_takeovers(self):
@@ -420,7 +450,7 @@ class Checker:
         deaths = self.deaths(most)
         for row in self.rows.values():
             is_over = row.started_at is None and row.status in TERMINAL
-            if is_over or row.job_id in self.history.moves or row.type != "noop":
+            if is_over or not self.history.has_own_time(row.job_id) or row.type != "noop":
                 continue
             asked = self.history.asked.get(row.biz_id)
             due = max(row.action_time, asked.acknowledged if asked and asked.acknowledged else 0.0)
@@ -447,7 +477,7 @@ class Checker:
             return
         for stop in (fault for fault in self.history.faults if "stopped" in fault):
             for job_id, runs in self.history.runs.items():
-                if job_id in self.rows and job_id not in self.history.moves:
+                if job_id in self.rows and self.history.has_own_time(job_id):
                     for before, run in zip(runs, runs[1:]):
                         self.check_next(stop, job_id, before, run)
 

@@ -48,6 +48,10 @@ def move(job_id, b, at, answer="ok", took=0.1):
     return {"e": "move", "b": b, "t": b + took, "answer": answer, "id": job_id, "at": at}
 
 
+def retry(job_id, b, answer="ok"):
+    return {"e": "retry", "b": b, "t": b + 0.1, "answer": answer, "id": job_id}
+
+
 def seen(job_id, b, status):
     return {"e": "seen", "b": b, "t": b + 0.1, "id": job_id, "status": status}
 
@@ -60,6 +64,9 @@ def fault(on, off, name="kill", **more):
 def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
     finished = 11.0 if status != "pending" else None
     return Row(job_id, key, type, status, attempts, 3, at, started, finished, **more)
+
+
+DIED = [create("k", "1"), *(start("1", 9 + n * 1.1, n, "fail") for n in (1, 2, 3)), seen("1", 13, "dead")]
 
 
 class OneJob(unittest.TestCase):
@@ -162,6 +169,23 @@ class BooksAndLimits(unittest.TestCase):
             for other in (fault(1, 2, "clock_control", ends_permits=True), fault(6, 9, "clock_second")):
                 self.assertEqual(self.judge([*events, other], rows), [("I12", what)])
 
+    def test_nothing_of_a_paused_type_starts(self):
+        job, started = create("k", "1"), ("I12", "started while its type was paused")
+        types = [*TYPES, {**TYPES[1], "name": "other"}]
+        def judge(t, *events, paused="hook"):
+            pause = {"e": "paused", "b": 9.9, "t": 10.0, "type": paused, "until": 20.0}
+            events = [*types, job, start("1", t), pause, *events]
+            return started in [(violation.invariant, violation.what)
+                               for violation in Checker(History(events), [row("1", started=t)]).check()]
+        self.assertFalse(judge(13.5))  # its node had not heard of it
+        self.assertTrue(judge(13.7))
+        self.assertTrue(judge(19.9))
+        self.assertFalse(judge(20.1))
+        self.assertFalse(judge(13.7, paused="other"))
+        for name, is_cut_off in (("crash", True), ("kill", True), ("restart", False), ("delay", False)):
+            self.assertEqual(judge(13.7, fault(12, 13, name)), not is_cut_off)
+        self.assertTrue(judge(13.7, fault(8, 9.9, "crash"), fault(13.8, 20, "crash")))
+
     def test_what_a_dead_node_left_is_taken_over(self):
         job, nobody = [create("k", "1", "noop")], ("I8", "nobody took over in time")
         late = [row("1", type="noop", started=17)]
@@ -228,6 +252,13 @@ class AnHonestHistory(OneJob):
     def test_of_a_failure_and_its_retry_which_is_no_duplicate(self):
         self.assertHonest([create("k", "1"), start("1", 10.1, 1, "fail"), start("1", 11.2, 2)], [row("1", attempts=2)])
         self.assertFalse(self.checker.duplicates)
+
+    def test_of_a_dead_job_that_a_caller_retried(self):
+        for answer in ("ok", "unknown"):
+            retried = [*DIED, retry("1", 20, answer)]
+            self.assertHonest([*retried, start("1", 20.1), seen("1", 21, "done")], [row("1", started=20.1)])
+            self.assertHonest([*retried, cancel("1", 20.2)], [row("1", status="cancelled", attempts=0, started=None)])
+        self.assertHonest(retried, [row("1", status="dead", attempts=3)])
 
     def test_of_a_deadline_that_was_moved(self):
         self.assertHonest([create("k", "1"), move("1", 2.0, 5.0), start("1", 5.1)], [row("1", started=5.05)])
@@ -354,6 +385,16 @@ class TheCheckerFinds(OneJob):
         # So is one whose lease has ended, and that was pending meanwhile.
         self.assertIn(early, self.judge([create("k", "1"), start("1", 10.1), move("1", 15.3, 30.0), start("1", 16, 2),
                                          fault(10.15, 12)], twice))
+
+    def test_a_dead_job_that_lives_again_without_a_retry(self):
+        again, done, dead = [start("1", 20.1), seen("1", 21, "done")], [row("1", started=20.1)], row("1", status="dead")
+        for other in ([], [retry("1", 20, "refused")], [retry("1", 20.2)], [retry("1", 12.0)]):
+            self.assertFinds("I4", "an attempt started twice", [*DIED, *other, *again], done)
+        for other in ([], [retry("1", 20, "refused")], [retry("1", 30)], [retry("1", 12.0)]):
+            self.assertFinds("I10", "changed after its end", [*DIED, *other, *again], done)
+        self.assertFinds("I10", "changed after its end",
+                         [create("k", "1"), seen("1", 13, "done"), retry("1", 20)], [dead])
+        self.assertFinds("I1", "retried, and never started", [*DIED, retry("1", 20)], [dead])
 
     def test_a_start_after_the_cancel(self):
         cancelled = row("1", status="cancelled", attempts=0, started=None)

@@ -11,6 +11,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   create   b, t, answer, type, keys (biz_ids, each asked for once), at (asked action_times), ids (when ok)
   cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
   move     b, t, answer, id, at: reschedule; `run` sets at = b
+  retry    b, t, answer, id: a dead job is to be pending again
+  paused   b, t, type, until: a pause that was acknowledged; `until`: when its end was asked for
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
            node (that claimed the job), takes (s, until it answers), sent (what the node's stamp says, for readers)
   lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer

@@ -45,9 +45,9 @@ class History:
     def __init__(self, events):
         self.types, self.asked = {}, {}
         self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
-        self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
+        self.cancels, self.moves, self.retries, self.seen = (collections.defaultdict(list) for _ in range(4))
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
-        self.faults, self.memory, self.snapshots, self.places = [], [], [], []
+        self.faults, self.memory, self.snapshots, self.places, self.paused = [], [], [], [], []
         self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
         self.refused = 0
         for event in events:
@@ -83,6 +83,13 @@ class History:
 
     def on_move(self, event):
         self.moves[event["id"]].append(event)
+
+    def on_retry(self, event):
+        if event["answer"] != "refused":
+            self.retries[event["id"]].append(event)
+
+    def on_paused(self, event):
+        self.paused.append(event)
 
     def on_seen(self, event):
         self.seen[event["id"]].append(event)
@@ -121,6 +128,15 @@ class History:
 
     def on_note(self, event):
         pass
+
+    def is_retried(self, job_id, begin, end):
+        """Whether a caller may have made the job pending again meanwhile, with attempts 0."""
+        return any(retry["b"] <= end and (retry["answer"] == "unknown" or retry["t"] >= begin)
+                   for retry in self.retries.get(job_id, ()))
+
+    def has_own_time(self, job_id):
+        """Whether the job is due when its create said: nobody has moved or retried it."""
+        return job_id not in self.moves and job_id not in self.retries
 
     def databases_of(self, job_id, begin, end):
         """The numbers of the databases in which the job may have lived meanwhile; none, where nobody has looked."""

@@ -55,7 +55,7 @@ class Report:
     def first_starts(self, rows):
         """(deadline, lateness, type) of jobs whose deadline stands as it was asked, in order."""
         for row in rows:
-            if row.started_at is not None and row.job_id not in self.history.moves:
+            if row.started_at is not None and self.history.has_own_time(row.job_id):
                 # Not before it was there: a create whose answer was lost is repeated, and comes late.
                 asked = self.history.asked.get(row.biz_id)
                 known = asked.acknowledged if asked and asked.acknowledged else 0.0
