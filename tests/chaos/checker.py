@@ -430,15 +430,19 @@ class Checker:
     # ---- I12: nothing of a paused type starts
 
     def check_pauses(self):
+        types = {pause["type"] for pause in self.history.paused}
+        starts = [(row.type, job_id, run.at) for job_id, runs in self.history.runs.items()
+                  if (row := self.rows.get(job_id)) and row.type in types for run in runs]
         for pause in self.history.paused:
             begin = pause["t"] + LEARNED + CLAIM_TO_START
-            for job_id, runs in self.history.runs.items():
-                row = self.rows.get(job_id)
-                for run in runs if row and row.type == pause["type"] else ():
-                    if begin < run.at < pause["until"] and not any(
-                            fault["repeats"] for fault in self.faults_between(pause["t"], run.at)):
-                        self.broken("I12", "started while its type was paused", job_id,
-                                    f"{run.at - pause['t']:.1f} s after the pause")
+            for type, job_id, at in starts:
+                if type == pause["type"] and begin < at < pause["until"] and not self.is_cut_off(pause["t"], at):
+                    self.broken("I12", "started while its type was paused", job_id,
+                                f"{at - pause['t']:.1f} s after the pause")
+
+    def is_cut_off(self, begin, end):
+        """Whether a fault may meanwhile have kept a node from its databases."""
+        return any(fault["repeats"] for fault in self.faults_between(begin, end))
 
     # ---- I8: others take over from the dead, memory is bounded
 
@@ -473,12 +477,13 @@ class Checker:
     def check_left_behind(self):
         """What ran on a node that stopped while all else was well runs again when its lease has ended, and the others
         have missed the node."""
-        if self.heartbeat_timeout is None:
+        stops = [fault for fault in self.history.faults if "stopped" in fault]
+        if self.heartbeat_timeout is None or not stops:
             return
-        for stop in (fault for fault in self.history.faults if "stopped" in fault):
-            for job_id, runs in self.history.runs.items():
-                if job_id in self.rows and self.history.has_own_time(job_id):
-                    for before, run in zip(runs, runs[1:]):
+        for job_id, runs in self.history.runs.items():
+            if job_id in self.rows and self.history.has_own_time(job_id):
+                for before, run in zip(runs, runs[1:]):
+                    for stop in stops:
                         self.check_next(stop, job_id, before, run)
 
     def check_next(self, stop, job_id, before, run):
