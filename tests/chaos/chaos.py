@@ -100,7 +100,7 @@ class Run:
 
     def strike(self, struck, seconds):
         """Lets faults strike together, and waits until all is well again."""
-        if [fault.name for fault in struck] == ["kill"]:  # only so late can it alone be why jobs wait
+        if [fault.name for fault in struck] in (["kill"], ["freeze"]):  # only so late can it alone be why jobs wait
             calm = self.mended + judge.takeover_time(self.cluster.heartbeat_timeout) + 0.1
             time.sleep(max(0.0, calm - time.time()))
         self.say(f"  {time.time() - self.started:6.1f} s  " + " + ".join(fault.name for fault in struck))

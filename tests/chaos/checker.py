@@ -12,13 +12,19 @@ from job_history import shard_of
 
 MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in milliseconds
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
+# s: an outcome is on disk so soon after its answer, or a fault keeps it away: a call that takes as long is given up and
+# repeated on a new session (ADR 0051, for leases of 3 s).
+WRITTEN_IN = 1.0
+LEARNED = 3.0  # s: until every node knows of a pause, if it hears no notification of it
 TERMINAL = {"done", "cancelled", "dead"}
+UNSEEN = ("noop", "sql")  # kinds of handlers whose starts nobody writes down
 MOST_MB = 400  # of a node's memory, whatever happens
 # s: besides the heartbeat time-out, until others have started what a dead node left, on a loaded machine.
 TAKES_OVER = 4.0
 NODES = 3
 LIMITS_SPAN = 5.0  # s: no handler takes longer
-RATE_SPANS = (1.0, LIMITS_SPAN)  # s: in which starts are counted
+# s: in which starts are counted. The long one finds a rate that is exceeded by a little, all the time.
+RATE_SPANS = (1.0, LIMITS_SPAN, 15.0)
 SHOWN = 5  # violations of one kind that are printed
 
 
@@ -64,6 +70,7 @@ class Checker:
         self.done_and_dead = collections.Counter()  # the same
         self.most_at_once = collections.Counter()  # jobs of each type with a limit
         self.takeovers = collections.Counter()  # of each death of a node that was judged, the jobs that judged it
+        self.left_behind = 0  # jobs that ran on a node when it stopped, and whose next start was judged
         for row in rows:
             if row.job_id in self.rows:
                 self.broken("I10", "two rows of one job", row.job_id,
@@ -75,7 +82,7 @@ class Checker:
         self.check_witnesses()
         for row in self.rows.values():
             self.check_row(row)
-        for job_id in set(self.history.cancels) | set(self.history.seen):
+        for job_id in set(self.history.cancels) | set(self.history.seen) | set(self.history.retries):
             self.check_answers(job_id)
         for job_id, runs in self.history.runs.items():
             self.check_runs(job_id, runs)
@@ -85,7 +92,9 @@ class Checker:
         self.check_snapshots()
         self.check_books()
         self.check_limits()
+        self.check_pauses()
         self.check_takeovers()
+        self.check_left_behind()
         self.check_memory()
         return self.violations
 
@@ -148,7 +157,7 @@ class Checker:
         if row.status == "done":
             if row.attempts < 1 or row.started_at is None or row.finished_at is None:
                 self.broken("I10", "done without an attempt", row.job_id, f"{row.attempts} attempts")
-            if kind not in ("noop", "sql") and not any(run.answer == "done" for run in runs):
+            if kind not in UNSEEN and not any(run.answer == "done" for run in runs):
                 self.broken("I1", "done, but no handler did it", row.job_id, f"{len(runs)} starts")
         if row.status == "dead" and row.attempts < row.max_attempts and not any(run.answer == "dead" for run in runs):
             self.broken("I6", "dead before its last attempt", row.job_id, f"{row.attempts} of {row.max_attempts}")
@@ -168,7 +177,8 @@ class Checker:
                      if key in self.history.asked]
         if job_id not in self.rows or not all_asked:
             return
-        earliest = min(earliest_time(asked, self.history.moves.get(job_id, ()), started) for asked in all_asked)
+        moves = self.history.moves.get(job_id, ())
+        earliest = min(earliest_time(asked.at, moves, started) for asked in all_asked)
         if started < earliest - self.hastened(job_id, started, started):
             self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
 
@@ -195,12 +205,24 @@ class Checker:
             if seen["status"] == "not found":
                 if row:
                     self.broken("I10", "not found, and there", job_id, f"{status}")
-            elif ended and seen["status"] != ended["status"] and seen["b"] > ended["t"]:
+            elif (ended and seen["status"] != ended["status"] and seen["b"] > ended["t"] and
+                  not self.may_live_again(job_id, ended, seen["t"])):
                 self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {seen['status']}")
             elif seen["status"] in TERMINAL:
                 ended = seen
-        if ended and row and row.status != ended["status"]:
+        if ended and row and row.status != ended["status"] and not self.may_live_again(job_id, ended, math.inf):
             self.broken("I10", "changed after its end", job_id, f"{ended['status']}, then {row.status}")
+        self.check_retries(job_id, row)
+
+    def may_live_again(self, job_id, ended, until):
+        return ended["status"] == "dead" and self.history.is_retried(job_id, ended["b"], until)
+
+    def check_retries(self, job_id, row):
+        if row is None or row.status == "cancelled" or self.history.types[row.type]["kind"] in UNSEEN:
+            return
+        for retry in self.history.retries.get(job_id, ()):
+            if retry["answer"] == "ok" and not any(run.at >= retry["b"] for run in self.history.runs.get(job_id, ())):
+                self.broken("I1", "retried, and never started", job_id, f"retried at {retry['t']:.3f}")
 
     def check_told(self, job_id):
         """One caller is told that it cancelled the job, unless a standby that lacked the cancel took over."""
@@ -227,7 +249,7 @@ class Checker:
                 self.broken("I6", "attempts beyond the limit", job_id, f"attempt {run.attempt} of {row.max_attempts}")
         for before, run in zip(runs, runs[1:]):
             self.check_pair(job_id, kind, before, run)
-        self.check_last(row, kind, runs[-1])
+        self.check_last(row, runs[-1])
 
     def check_pair(self, job_id, kind, before, run):
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
@@ -235,14 +257,17 @@ class Checker:
             lease_end = before.until - before.slack
         lost_claims = [fault for fault in self.faults_of(job_id, None, before.claimed, run.at)
                        if fault.get("loses_claims")]
+        if run.attempt <= before.attempt and self.history.is_retried(job_id, before.at, run.at):
+            return  # its attempts are counted anew
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
+        due = -math.inf
         if before.answer == "fail":
-            pause = kind["retry"] if before.pause is None else before.pause
-            is_moved = any(move["b"] <= run.at and move["t"] >= before.answered for move in self.history.moves[job_id])
-            early = MARGIN + self.hastened(job_id, before.answered, run.claimed)
-            if run.claimed < min(before.answered + pause, lease_end) - early and not lost_claims and not is_moved:
-                self.broken("I2", "retried early", job_id, f"{run.claimed - before.answered:.3f} s after its failure")
+            due = min(before.answered + (kind["retry"] if before.pause is None else before.pause), lease_end)
+        earliest = earliest_time(due, moves_after(before, self.history.moves.get(job_id, ())), run.claimed)
+        if run.claimed < earliest - MARGIN - self.hastened(job_id, before.at, run.claimed) and not lost_claims:
+            self.broken("I2", "retried early", job_id, f"{(earliest - run.claimed) * 1000:.1f} ms")
+        if before.answer == "fail":
             return  # a retry is no duplicate
         if before.given_up is not None and run.claimed >= before.given_up + kind["retry"] - MARGIN:
             self.duplicates["answered too late"] += 1
@@ -250,29 +275,29 @@ class Checker:
         is_expired = run.claimed >= lease_end - MARGIN
         if is_expired and kind["kind"] == "pull" and (before.answer is None or before.is_unknown):
             return  # its consumer let the lease end
-        faults = lost_claims + self.faults_that_repeat(job_id, before, run, lease_end, is_expired)
+        faults = lost_claims + self.faults_that_repeat(job_id, before, run, is_expired)
         if not faults:
             self.broken("I4", "started again without a reason" if is_expired else "overlap within a lease", job_id,
                         f"{run.claimed - before.claimed:.3f} s later")
         self.duplicates["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
-    def check_last(self, row, kind, run):
+    def check_last(self, row, run):
         """What its handler has done at its last attempt may end dead only where a fault kept the outcome away."""
         if row.status != "dead" or run.answer != "done" or run.is_unknown or run.attempt != row.attempts:
             return
         if run.given_up is not None:
             self.done_and_dead["answered too late"] += 1
             return
-        lease_end = run.claimed + kind["ttr"] - CLAIM_TO_START
-        faults = self.faults_that_repeat(row.job_id, run, run, lease_end, True)
+        faults = self.faults_that_repeat(row.job_id, run, run, True)
         if not faults:
             self.broken("I4", "done by its handler, and dead", row.job_id, f"attempt {run.attempt}")
         self.done_and_dead["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
-    def faults_that_repeat(self, job_id, before, run, lease_end, is_expired):
-        """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so."""
-        if is_expired:  # its outcome was not written in time: the fault fell into the lease
-            what, begin, end = "expired", before.claimed, lease_end + CLAIM_TO_START
+    def faults_that_repeat(self, job_id, before, run, is_expired):
+        """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so. It
+        causes none after its end, which is when all is well again."""
+        if is_expired:  # its outcome was not written
+            what, begin, end = "expired", before.answered, before.answered + WRITTEN_IN
         else:
             what, begin, end = "within", before.at, run.claimed
         return [fault for fault in self.faults_of(job_id, before.node, begin, end) if what in fault["repeats"]]
@@ -392,15 +417,32 @@ class Checker:
         for last, at in enumerate(starts):
             while starts[first] < at - span:
                 first += 1
-            if last - first + 1 > most and not self.has_lost_permits(at):
+            if last - first + 1 > most and not self.has_lost_permits(at, span):
                 self.broken("I12", "faster than its rate", None,
                             f"{last - first + 1} of {name} in the {span:.0f} s until {at:.3f}")
                 return True
         return False
 
-    def has_lost_permits(self, at):
+    def has_lost_permits(self, at, span=LIMITS_SPAN):
         """Whether what counts at this moment may have started under permits that two nodes held."""
-        return any(fault.get("ends_permits") for fault in self.faults_between(at - LIMITS_SPAN, at))
+        return any(fault.get("ends_permits") for fault in self.faults_between(at - max(span, LIMITS_SPAN), at))
+
+    # ---- I12: nothing of a paused type starts
+
+    def check_pauses(self):
+        types = {pause["type"] for pause in self.history.paused}
+        starts = [(row.type, job_id, run.at) for job_id, runs in self.history.runs.items()
+                  if (row := self.rows.get(job_id)) and row.type in types for run in runs]
+        for pause in self.history.paused:
+            begin = pause["t"] + LEARNED + CLAIM_TO_START
+            for type, job_id, at in starts:
+                if type == pause["type"] and begin < at < pause["until"] and not self.is_cut_off(pause["t"], at):
+                    self.broken("I12", "started while its type was paused", job_id,
+                                f"{at - pause['t']:.1f} s after the pause")
+
+    def is_cut_off(self, begin, end):
+        """Whether a fault may meanwhile have kept a node from its databases."""
+        return any(fault["repeats"] for fault in self.faults_between(begin, end))
 
     # ---- I8: others take over from the dead, memory is bounded
 
@@ -412,7 +454,7 @@ class Checker:
         deaths = self.deaths(most)
         for row in self.rows.values():
             is_over = row.started_at is None and row.status in TERMINAL
-            if is_over or row.job_id in self.history.moves or row.type != "noop":
+            if is_over or not self.history.has_own_time(row.job_id) or row.type != "noop":
                 continue
             asked = self.history.asked.get(row.biz_id)
             due = max(row.action_time, asked.acknowledged if asked and asked.acknowledged else 0.0)
@@ -426,9 +468,38 @@ class Checker:
     def deaths(self, most):
         """Of each node that died while all else was well, [begin, end] of the times that can show whether it was
         missed: what was due then would still have waited for it when the time was over."""
-        return [(death["on"], death["dead_until"] - most) for death in self.history.faults if "dead_until" in death
-                and not any(other is not death and other["on"] <= death["dead_until"] and
-                            other["off"] >= death["on"] - most for other in self.history.faults)]
+        return [(death["on"], death["dead_until"] - most) for death in self.history.faults
+                if "dead_until" in death and self.is_alone(death, death["on"] - most, death["dead_until"])]
+
+    def is_alone(self, fault, begin, end):
+        return all(other is fault for other in self.faults_between(begin, end))
+
+    def check_left_behind(self):
+        """What ran on a node that stopped while all else was well runs again when its lease has ended, and the others
+        have missed the node."""
+        stops = [fault for fault in self.history.faults if "stopped" in fault]
+        if self.heartbeat_timeout is None or not stops:
+            return
+        for job_id, runs in self.history.runs.items():
+            if job_id in self.rows and self.history.has_own_time(job_id):
+                for before, run in zip(runs, runs[1:]):
+                    for stop in stops:
+                        self.check_next(stop, job_id, before, run)
+
+    def check_next(self, stop, job_id, before, run):
+        kind = self.history.types[self.rows[job_id].type]
+        lease_end = before.at + kind["ttr"] if before.until is None else before.until
+        if before.node not in stop["nodes"] or not before.at <= stop["stopped"] <= lease_end:
+            return
+        latest = max(lease_end, stop["stopped"] + self.heartbeat_timeout) + TAKES_OVER
+        # Jobs of limited types wait for the permits of the dead, too.
+        if kind.get("max_running") or kind.get("rate") or not self.is_alone(
+                stop, stop["on"] - takeover_time(self.heartbeat_timeout), latest):
+            return
+        self.left_behind += 1
+        if run.at > latest:
+            self.broken("I8", "a lease of a dead node ended, and nobody ran its job", job_id,
+                        f"{run.at - lease_end:.1f} s after its lease")
 
     def check_memory(self):
         for event in self.history.memory:
@@ -459,9 +530,10 @@ def may_have(event, result):
     return event["answer"] == "unknown" or (event["answer"] == "ok" and event["result"] == result)
 
 
-def earliest_time(asked, moves, started):
-    """The earliest deadline that can have been in force at `started`, whatever became of unknown answers."""
-    possible = [(0.0, asked.at)]  # when its request was sent, the deadline
+def earliest_time(first, moves, started):
+    """The earliest deadline that can have been in force at `started`, whatever became of unknown answers. `first`: the
+    deadline without any of `moves`."""
+    possible = [(0.0, first)]  # when its request was sent, the deadline
     for move in sorted(moves, key=lambda move: move["b"]):
         if move["answer"] == "refused" or move["b"] > started:
             continue
@@ -469,6 +541,12 @@ def earliest_time(asked, moves, started):
             possible = [(sent, at) for sent, at in possible if sent > 0 and is_concurrent(sent, move, moves)]
         possible.append((move["b"], move["at"]))
     return min(at for _, at in possible)
+
+
+def moves_after(run, moves):
+    """The moves that may have come after this run. One that was sent before it may as well have come before it."""
+    return [move if move["b"] >= run.at else {**move, "answer": "unknown"} for move in moves
+            if move["answer"] == "unknown" or move["answer"] == "ok" and move["t"] >= run.at]
 
 
 def is_concurrent(sent, move, moves):

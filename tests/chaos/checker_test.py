@@ -48,6 +48,10 @@ def move(job_id, b, at, answer="ok", took=0.1):
     return {"e": "move", "b": b, "t": b + took, "answer": answer, "id": job_id, "at": at}
 
 
+def retry(job_id, b, answer="ok"):
+    return {"e": "retry", "b": b, "t": b + 0.1, "answer": answer, "id": job_id}
+
+
 def seen(job_id, b, status):
     return {"e": "seen", "b": b, "t": b + 0.1, "id": job_id, "status": status}
 
@@ -60,6 +64,9 @@ def fault(on, off, name="kill", **more):
 def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
     finished = 11.0 if status != "pending" else None
     return Row(job_id, key, type, status, attempts, 3, at, started, finished, **more)
+
+
+DIED = [create("k", "1"), *(start("1", 9 + n * 1.1, n, "fail") for n in (1, 2, 3)), seen("1", 13, "dead")]
 
 
 class OneJob(unittest.TestCase):
@@ -142,7 +149,8 @@ class BooksAndLimits(unittest.TestCase):
         self.assertEqual(self.judge(*self.several("paced", [10.1 + i / 2 for i in range(16)], 0)), [])
         for times in ([10.1 + i / 10 for i in range(18)],  # in one second, and in five
                       [10.1 + i / 10 for i in range(9)],
-                      [10.1 + i / 4 for i in range(18)]):
+                      [10.1 + i / 4 for i in range(18)],
+                      [10.1 + i / 2.6 for i in range(40)]):  # a little, and for long
             self.assertEqual(self.judge(*self.several("paced", times, 0)), [("I12", "faster than its rate")])
 
     def test_the_load_has_enough_jobs_to_break_the_limits(self):
@@ -161,6 +169,23 @@ class BooksAndLimits(unittest.TestCase):
             for other in (fault(1, 2, "clock_control", ends_permits=True), fault(6, 9, "clock_second")):
                 self.assertEqual(self.judge([*events, other], rows), [("I12", what)])
 
+    def test_nothing_of_a_paused_type_starts(self):
+        job, started = create("k", "1"), ("I12", "started while its type was paused")
+        types = [*TYPES, {**TYPES[1], "name": "other"}]
+        def judge(t, *events, paused="hook"):
+            pause = {"e": "paused", "b": 9.9, "t": 10.0, "type": paused, "until": 20.0}
+            events = [*types, job, start("1", t), pause, *events]
+            return started in [(violation.invariant, violation.what)
+                               for violation in Checker(History(events), [row("1", started=t)]).check()]
+        self.assertFalse(judge(13.5))  # its node had not heard of it
+        self.assertTrue(judge(13.7))
+        self.assertTrue(judge(19.9))
+        self.assertFalse(judge(20.1))
+        self.assertFalse(judge(13.7, paused="other"))
+        for name, is_cut_off in (("crash", True), ("kill", True), ("restart", False), ("delay", False)):
+            self.assertEqual(judge(13.7, fault(12, 13, name)), not is_cut_off)
+        self.assertTrue(judge(13.7, fault(8, 9.9, "crash"), fault(13.8, 20, "crash")))
+
     def test_what_a_dead_node_left_is_taken_over(self):
         job, nobody = [create("k", "1", "noop")], ("I8", "nobody took over in time")
         late = [row("1", type="noop", started=17)]
@@ -176,6 +201,28 @@ class BooksAndLimits(unittest.TestCase):
         self.assertEqual(judge(fault(1, 2, "crash"), killed, fault(19, 21, "crash")), [nobody])
         # Not judged: it started again so soon that nobody need have missed it.
         self.assertEqual(judge(fault(9, 20, dead_until=15.5)), [])
+
+    def test_what_ran_on_a_node_that_stops_is_due_again_when_its_lease_ends(self):
+        late = ("I8", "a lease of a dead node ended, and nobody ran its job")
+        def judge(again, *faults, ran="a", type="hook", more=(), heartbeat_timeout=2):
+            types = [*TYPES, {**TYPES[1], "name": "few", "max_running": 2}]
+            events = [create("k", "1", type), start("1", 10.1, node=ran), start("1", again, 2, node="b"), *more]
+            checker = Checker(History(types + events + list(faults)), [row("1", type=type, attempts=2)],
+                              heartbeat_timeout=heartbeat_timeout)
+            return late in [(violation.invariant, violation.what) for violation in checker.check()]
+        for name in ("kill", "freeze"):
+            stopped = fault(10.2, 20, name, nodes=["a"], stopped=10.3)
+            self.assertFalse(judge(19.0, stopped))  # the lease ends at 15.1 at the latest
+            self.assertTrue(judge(19.2, stopped))
+            self.assertTrue(judge(19.2, fault(1, 4, "crash"), stopped, fault(19.3, 20, "crash")))
+            # Not judged: what else can be why it waits.
+            for other in (fault(1, 5, "crash"), fault(19, 20, "crash")):
+                self.assertFalse(judge(19.2, stopped, other))
+            self.assertFalse(judge(19.2, stopped, ran="b"))
+            self.assertFalse(judge(19.2, stopped, type="few"))
+            self.assertFalse(judge(19.2, stopped, more=[move("1", 10.2, 19.0, "unknown")]))
+            self.assertFalse(judge(19.2, stopped, heartbeat_timeout=5))
+        self.assertFalse(judge(19.2, fault(14, 20, nodes=["a"], stopped=15.2)))  # it had ended before
 
     def test_memory_is_bounded(self):
         def memory(mb):
@@ -206,6 +253,13 @@ class AnHonestHistory(OneJob):
         self.assertHonest([create("k", "1"), start("1", 10.1, 1, "fail"), start("1", 11.2, 2)], [row("1", attempts=2)])
         self.assertFalse(self.checker.duplicates)
 
+    def test_of_a_dead_job_that_a_caller_retried(self):
+        for answer in ("ok", "unknown"):
+            retried = [*DIED, retry("1", 20, answer)]
+            self.assertHonest([*retried, start("1", 20.1), seen("1", 21, "done")], [row("1", started=20.1)])
+            self.assertHonest([*retried, cancel("1", 20.2)], [row("1", status="cancelled", attempts=0, started=None)])
+        self.assertHonest(retried, [row("1", status="dead", attempts=3)])
+
     def test_of_a_deadline_that_was_moved(self):
         self.assertHonest([create("k", "1"), move("1", 2.0, 5.0), start("1", 5.1)], [row("1", started=5.05)])
         self.assertHonest([create("k", "1"), move("1", 2.0, 5.0, "unknown"), start("1", 5.1)], [row("1", started=5.05)])
@@ -224,13 +278,20 @@ class AnHonestHistory(OneJob):
                           [row("1", attempts=2)])
         self.assertEqual(self.checker.duplicates, {"kill": 1})
 
+    def test_of_a_lease_that_ended_while_its_node_was_stopped(self):
+        self.assertHonest([create("k", "1"), start("1", 10.1, node="a"), start("1", 15.2, 2, node="b"),
+                           fault(10.2, 16, "freeze", nodes=["a"])], [row("1", attempts=2)])
+        self.assertEqual(self.checker.duplicates, {"freeze": 1})
+
     def test_of_an_attempt_whose_claim_the_database_lost(self):
         self.assertHonest([create("k", "1"), start("1", 10.1), start("1", 12, 1),
                            fault(10.15, 11, "promote", loses_claims=True)], [row("1")])
 
     def test_of_a_request_that_was_handled_when_its_sender_had_given_up(self):
-        late = {**start("1", 14.5, 1), "sent": 10}
-        self.assertHonest([create("k", "1"), late, start("1", 13.1, 2)], [row("1", attempts=2)])
+        late = {**start("1", 10.1, 1), "sent": 10, "takes": 4.4}  # its receiver had no processor
+        self.assertHonest([create("k", "1"), late, start("1", 12.6, 2)], [row("1", attempts=2)])
+        self.assertEqual(self.checker.duplicates, {"answered too late": 1})
+        self.assertHonest([create("k", "1"), late, cancel("1", 11.0, "running")], [row("1")])
 
     def test_a_fault_explains_duplicates_where_it_struck_alone(self):
         lives = [create("k", "1"), start("1", 10.1, node="a"), start("1", 15.2, 2, node="b"), places(1, 0, 1)]
@@ -255,11 +316,11 @@ class AnHonestHistory(OneJob):
         self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 5.5), *elsewhere], [row("1")])
 
     def test_an_answer_after_the_senders_time_out_is_none(self):
-        late = {**start("1", 11.8, 1), "sent": 10, "takes": 0.3}
+        late = {**start("1", 10.2, 1), "takes": 2.0}
         self.assertHonest([create("k", "1"), late, start("1", 13.2, 2)], [row("1", attempts=2)])
         self.assertFinds("I4", "overlap within a lease", [create("k", "1"), late, start("1", 12.1, 2)],
                          [row("1", attempts=2)])
-        quick = {**start("1", 11.8, 1), "sent": 11, "takes": 0.3}
+        quick = {**start("1", 10.2, 1), "takes": 1.0}
         self.assertFinds("I4", "overlap within a lease", [create("k", "1"), quick, start("1", 13.2, 2)],
                          [row("1", attempts=2)])
 
@@ -306,6 +367,35 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I2", "retried early",
                          [create("k", "1"), start("1", 10.1, 1, "fail"), start("1", 10.4, 2)], [row("1", attempts=2)])
 
+    def test_a_retry_before_the_deadline_that_it_was_moved_to(self):
+        failed, twice = [create("k", "1"), start("1", 10.1, 1, "fail")], [row("1", attempts=2, at=30.0)]
+        away = move("1", 10.3, 30.0)
+        soon = start("1", 11.2, 2)
+        early = ("I2", "retried early")
+        self.assertEqual(self.judge([*failed, away, soon], twice), [early])
+        self.assertHonest([*failed, away, start("1", 30.1, 2)], twice)
+        for other in (move("1", 10.3, 30.0, "unknown"), move("1", 10.3, 30.0, "refused"),
+                      move("1", 11.0, 30.0, took=0.5),  # not known before the retry that it moved
+                      move("1", 10.0, 30.0, took=1.0)):  # it may have come before the first attempt, or not
+            self.assertHonest([*failed, other, soon], twice)
+        # A later one brings it back; it is due when that says.
+        back = [*failed, away, move("1", 10.5, 10.8)]
+        self.assertHonest([*back, start("1", 10.9, 2)], twice)
+        self.assertEqual(self.judge([*back, start("1", 10.7, 2)], twice), [early])
+        # So is one whose lease has ended, and that was pending meanwhile.
+        self.assertIn(early, self.judge([create("k", "1"), start("1", 10.1), move("1", 15.3, 30.0), start("1", 16, 2),
+                                         fault(10.15, 12)], twice))
+
+    def test_a_dead_job_that_lives_again_without_a_retry(self):
+        again, done, dead = [start("1", 20.1), seen("1", 21, "done")], [row("1", started=20.1)], row("1", status="dead")
+        for other in ([], [retry("1", 20, "refused")], [retry("1", 20.2)], [retry("1", 12.0)]):
+            self.assertFinds("I4", "an attempt started twice", [*DIED, *other, *again], done)
+        for other in ([], [retry("1", 20, "refused")], [retry("1", 30)], [retry("1", 12.0)]):
+            self.assertFinds("I10", "changed after its end", [*DIED, *other, *again], done)
+        self.assertFinds("I10", "changed after its end",
+                         [create("k", "1"), seen("1", 13, "done"), retry("1", 20)], [dead])
+        self.assertFinds("I1", "retried, and never started", [*DIED, retry("1", 20)], [dead])
+
     def test_a_start_after_the_cancel(self):
         cancelled = row("1", status="cancelled", attempts=0, started=None)
         self.assertFinds("I3", "started after its cancel",
@@ -313,6 +403,14 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I3", "started after its cancel",
                          [create("k", "1", "pull"), cancel("1", 9.0), lease("1", "a", 10.1)],
                          [row("1", type="pull", status="cancelled", attempts=0, started=None)])
+
+    def test_a_request_that_was_sent_long_after_it_was_stamped(self):
+        self.assertFinds("I3", "started after its cancel",
+                         [create("k", "1"), cancel("1", 12), {**start("1", 16), "sent": 10}],
+                         [row("1", status="cancelled", attempts=0, started=None)])
+        self.assertFinds("I4", "an attempt started twice",
+                         [create("k", "1"), {**start("1", 16.2), "sent": 10}, start("1", 13.2, 2)],
+                         [row("1", attempts=2)])
 
     def test_a_cancel_that_was_undone(self):
         self.assertFinds("I3", "cancelled, and ended otherwise", [create("k", "1", "noop"), cancel("1", 5.0)],
@@ -346,6 +444,33 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I4", "started again without a reason", [*late, fault(10, 12, "restart")],
                          [row("1", attempts=2)])
         self.assertFinds("I4", "started again without a reason", [*late, fault(5, 9.4)], [row("1", attempts=2)])
+
+    def test_a_fault_that_begins_when_the_outcome_must_have_been_written(self):
+        twice, what = [row("1", attempts=2)], "started again without a reason"
+        late = [create("k", "1"), start("1", 10.1), start("1", 15.2, 2)]
+        self.assertFinds("I4", what, [*late, fault(15.05, 20)], twice)
+        self.assertFinds("I4", what, [*late, fault(11.2, 20)], twice)
+        self.assertHonest([*late, fault(11.0, 20)], twice)
+        slow = [create("k", "1"), {**start("1", 10.1), "takes": 1.0}, start("1", 15.2, 2)]
+        self.assertHonest([*slow, fault(12.0, 20)], twice)
+        self.assertFinds("I4", what, [*slow, fault(12.2, 20)], twice)
+        # Or that has ended when it is answered: a fault ends when all is well.
+        self.assertFinds("I4", what, [*slow, fault(5, 11.0)], twice)
+        self.assertHonest([*slow, fault(5, 11.2)], twice)
+
+    def test_packets_that_are_late_explain_no_duplicate(self):
+        self.assertFinds("I4", "started again without a reason",
+                         [create("k", "1"), start("1", 10.1), start("1", 15.2, 2), fault(5, 20, "delay")],
+                         [row("1", attempts=2)])
+
+    def test_an_overlap_beside_a_node_that_is_stopped(self):
+        frozen = fault(10.2, 16, "freeze", nodes=["a"])
+        self.assertFinds("I4", "overlap within a lease",
+                         [create("k", "1", "pull"), {**lease("1", "a", 10.1), "node": "a"},
+                          {**lease("1", "b", 12, 2), "node": "b"}, settle("1", "b", 13), frozen],
+                         [row("1", type="pull", attempts=2)])
+        soon = [create("k", "1"), start("1", 10.1, node="a"), start("1", 12, 2, node="b"), frozen]
+        self.assertFinds("I4", "overlap within a lease", soon, [row("1", attempts=2)])
 
     def test_a_connection_that_was_half_open_delays_no_outcome_of_a_later_claim(self):
         late = [create("k", "1"), start("1", 10.1), start("1", 16, 2)]

@@ -14,14 +14,16 @@ from postgres import Clock, Server, eventually
 from proxy import Proxy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+GIVEN = set()  # ports: of two that a cluster has drawn and not opened yet, none may be the other
 
 
 def free_port():
-    """Below the range of outgoing connections, so that none of those takes it in between."""
+    """Below the range of outgoing connections, so that none of those takes it in between; each once."""
     while True:
         port = random.SystemRandom().randrange(20000, 32000)
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)):
+            if port not in GIVEN and probe.connect_ex(("127.0.0.1", port)):
+                GIVEN.add(port)
                 return port
 
 

@@ -6,11 +6,15 @@ import time
 import unittest
 from unittest import mock
 
-from chaos import Run
-from checker import Checker, takeover_time
+import load
+from chaos import PAUSE, Run
+from checker import CLAIM_TO_START, Checker, Row, takeover_time
 from faults import FAULTS, OF_PATRONI
 from history import read
 from job_history import History
+
+
+SHORTEST = {"heartbeat_timeout": 2, "seconds": 2}  # of the rung (smoke_test.py)
 
 
 class ManualClock:
@@ -57,6 +61,47 @@ class EveryFault(unittest.TestCase):
                 struck = fault.strike(cluster, random.Random(1), 4)
                 if fault.repeats or fault.loses_claims or fault.hastens:
                     self.assertTrue(struck.keys() & {"nodes", "databases"}, fault.name)
+
+
+    def test_that_stops_a_node_stops_it_for_longer_than_a_lease(self):
+        clock = ManualClock()
+        cluster = mock.MagicMock(nodes=[mock.Mock()], heartbeat_timeout=SHORTEST["heartbeat_timeout"])
+        times = []
+        cluster.nodes[0].signal = lambda _: times.append(clock.time())
+        with mock.patch("faults.time", clock):
+            FAULTS["freeze"].strike(cluster, random.Random(1), SHORTEST["seconds"])
+        stopped, continued = times
+        self.assertGreater(continued - stopped, max(spec.get("ttr_ms", 0) for spec in load.TYPES.values()) / 1000)
+
+
+class TwoFaults(unittest.TestCase):
+    """Between which no other one strikes: something could be wrong in between, and no fault would excuse it."""
+
+    TYPES = [{"e": "type", **load.describe(name, spec)} for name, spec in load.TYPES.items()]
+    OFF, ON = 100.0, 100.0 + PAUSE
+
+    def judge(self, first, second, *events, rows):
+        def struck(fault, on, off):
+            return {"e": "fault", "name": fault.name, "on": on, "off": off, "repeats": fault.repeats,
+                    "hastens": fault.hastens, "ends_permits": fault.ends_permits}
+        around = [struck(first, self.OFF - 10, self.OFF), struck(second, self.ON, self.ON + 10)]
+        history = History([*self.TYPES, *events, *around])
+        return {violation.what for violation in Checker(history, rows).check()}
+
+    def test_leave_time_for_starts_that_neither_excuses(self):
+        at, ttr = self.OFF + 0.1, load.TYPES["hook"]["ttr_ms"] / 1000
+        create = {"e": "create", "b": 1.0, "t": 1.1, "answer": "ok", "type": "hook", "keys": ["k"], "at": [at],
+                  "ids": ["1"]}
+        start = {"e": "start", "t": at, "id": "1", "attempt": 1, "answer": "done"}
+        rows = [Row("1", "k", "hook", "done", 2, 3, at, at + 0.1, at + 1)]
+        last_overlap = at + ttr - CLAIM_TO_START - 0.1
+        for first in FAULTS.values():
+            for second in FAULTS.values():
+                for what, again in (("started again without a reason", at + ttr),
+                                    ("overlap within a lease", last_overlap)):
+                    self.assertIn(what, self.judge(first, second, create, start,
+                                                   {**start, "t": again, "attempt": 2}, rows=rows))
+                self.assertIn("early", self.judge(first, second, create, {**start, "t": at - 0.05}, rows=rows))
 
 
 class ARun(unittest.TestCase):

@@ -20,6 +20,7 @@ class Struck(typing.TypedDict, total=False):
     nodes: list[str]
     databases: list[int]
     shards: list[int]
+    stopped: float  # s: when the node was killed or stopped
     dead_until: float  # s: when the node that was killed was started again
 
 
@@ -35,7 +36,7 @@ class Fault:
     loses_claims: bool = False  # claims that were not on the standby may be gone, unless it is synchronous
     # Which duplicates it can cause. `expired`: an outcome is not written before the lease ends, because the node or the
     # way to the database is gone, so the job is due again. `within`: the next attempt begins within the lease, because
-    # the sender takes an attempt for failed whose receiver has done it.
+    # the database's clock ends it early. None of them after the fault's end, when all is well again.
     repeats: tuple = ("expired",)
     hastens: float = 0  # s: a database's clock may be ahead by so much, so its jobs start early
     ends_permits: bool = False  # the control database's clock ends them before nodes do: limits do not hold (ADR 0018)
@@ -62,23 +63,26 @@ def last(seconds):
 @fault("kill", "node", "kill -9 of a node")
 def kill(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
+    stopped = time.time()
     node.kill()
     # The others must have taken over before it comes back: what is due in the first two seconds shows whether they did.
     last(takeover_time(cluster.heartbeat_timeout) + 2)
     dead_until = time.time()
     node.start()
-    return Struck(nodes=[node.name], dead_until=dead_until)
+    return Struck(nodes=[node.name], stopped=stopped, dead_until=dead_until)
 
 
-@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT", repeats=("expired", "within"))
+# Only `expired`: a node that is stopped takes no attempt for failed, and it is stopped for longer than a lease.
+@fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT")
 def freeze(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
+    stopped = time.time()
     node.signal(signal.SIGSTOP)
     try:
         last(cluster.heartbeat_timeout + 1 + seconds / 2)
     finally:
         node.signal(signal.SIGCONT)
-    return Struck(nodes=[node.name])
+    return Struck(nodes=[node.name], stopped=stopped)
 
 
 # A node that is stopped writes its handlers' outcomes, so no lease ends because of it.
@@ -106,8 +110,8 @@ def clock(cluster, rng, seconds):
 # ---- wires
 
 
-def wire(name, about, **settings):
-    @fault(name, "wire", about)
+def wire(name, about, repeats=("expired",), **settings):
+    @fault(name, "wire", about, repeats=repeats)
     def cut(cluster, rng, seconds):
         node = rng.choice(cluster.nodes)
         cluster.set_wires(node, name, **settings)
@@ -120,7 +124,8 @@ def wire(name, about, **settings):
 
 wire("blackhole", "nothing passes between a node and its databases; it arrives when the cut is over")
 wire("half_open", "the databases' side of a node's connections is gone, and nobody tells the node")
-wire("delay", "every packet between a node and its databases is late", seconds=0.03)
+# An outcome takes a few trips of 60 ms: no lease ends meanwhile.
+wire("delay", "every packet between a node and its databases is late", repeats=(), seconds=0.03)
 wire("lose_reply", "answers to COMMIT and to other statements are lost", p=0.3)
 
 

@@ -11,14 +11,16 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   create   b, t, answer, type, keys (biz_ids, each asked for once), at (asked action_times), ids (when ok)
   cancel   b, t, answer, id, result (when ok: cancelled, running, finished, not_found)
   move     b, t, answer, id, at: reschedule; `run` sets at = b
+  retry    b, t, answer, id: a dead job is to be pending again
+  paused   b, t, type, until: a pause that was acknowledged; `until`: when its end was asked for
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
-           node (that claimed the job), sent (whole seconds, by the node's clock), takes (s, until it answers)
+           node (that claimed the job), takes (s, until it answers), sent (what the node's stamp says, for readers)
   lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          what a reader saw
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;
-           nodes, databases, shards: what it struck, by name or number (any, where it does not say); dead_until (of a
-           node that was killed, when it was started again)
+           nodes, databases, shards: what it struck, by name or number (any, where it does not say); stopped (when a
+           node was killed or stopped), dead_until (of a node that was killed, when it was started again)
   places   t, places: by shard, the number of the database in which it lives
   memory   node, mb, t: the most that a node's process has had in memory until then
   counts   t, port, wrong [[type, status, counted, there]]: of one snapshot of a database, where the counts are not its

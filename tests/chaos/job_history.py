@@ -2,10 +2,9 @@
 import collections
 import dataclasses
 
-# s: a receiver that had no processor for so long handles requests whose senders have given up (after 2 s, and the stamp
-# has whole seconds); they started when they were sent, and failed.
-HANDLED_LATE = 3.0
-TIMEOUT = 2.0  # s: of webhooks; an answer that comes later counts as none
+# s: after its arrival a webhook's sender may give it up. The time-out of 2 s began before, when the sender began to
+# connect: at most a start window of half a second earlier.
+GIVEN_UP = 2.0 - 0.6
 
 
 @dataclasses.dataclass(slots=True)
@@ -32,7 +31,7 @@ class Run:
     token: str | None = None
     until: float | None = None  # the latest end that the lease can have
     slack: float = 0.0  # how much earlier it may end
-    given_up: float | None = None  # the answer came so late that the sender may have given up since this moment
+    given_up: float | None = None  # an answer came so late that the sender may have given up since this moment
     node: str | None = None  # that claimed it
 
 
@@ -46,9 +45,9 @@ class History:
     def __init__(self, events):
         self.types, self.asked = {}, {}
         self.keys = collections.defaultdict(set)  # of an id: several when a failover lost ids, which came again
-        self.cancels, self.moves, self.seen = (collections.defaultdict(list) for _ in range(3))
+        self.cancels, self.moves, self.retries, self.seen = (collections.defaultdict(list) for _ in range(4))
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
-        self.faults, self.memory, self.snapshots, self.places = [], [], [], []
+        self.faults, self.memory, self.snapshots, self.places, self.paused = [], [], [], [], []
         self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
         self.refused = 0
         for event in events:
@@ -85,19 +84,24 @@ class History:
     def on_move(self, event):
         self.moves[event["id"]].append(event)
 
+    def on_retry(self, event):
+        if event["answer"] != "refused":
+            self.retries[event["id"]].append(event)
+
+    def on_paused(self, event):
+        self.paused.append(event)
+
     def on_seen(self, event):
         self.seen[event["id"]].append(event)
 
     def on_start(self, event):
-        at, answer, given_up = event["t"], event["answer"], None
-        sent = event.get("sent", at)
-        if HANDLED_LATE < at - sent < 60:  # more: the node's clock was set
-            at, answer = sent + 1, "fail"
-        elif TIMEOUT <= at + event.get("takes", 0.0) - sent < 60:
-            given_up = sent + TIMEOUT
-        self.runs[event["id"]].append(Run(event["attempt"], at, at, answer, at, given_up=given_up,
+        at = event["t"]
+        answered, given_up = at + event.get("takes", 0.0), None
+        if answered >= at + GIVEN_UP:
+            answered = given_up = at + GIVEN_UP
+        self.runs[event["id"]].append(Run(event["attempt"], at, at, event["answer"], answered, given_up=given_up,
                                          node=event.get("node")))
-        self.busy[event["id"]].append((event["t"], event["t"] + event.get("takes", 0.0)))
+        self.busy[event["id"]].append((at, answered))
 
     def on_lease(self, event):
         ttr = self.types[event["type"]]["ttr"]
@@ -124,6 +128,15 @@ class History:
 
     def on_note(self, event):
         pass
+
+    def is_retried(self, job_id, begin, end):
+        """Whether a caller may have made the job pending again meanwhile, with attempts 0."""
+        return any(retry["b"] <= end and (retry["answer"] == "unknown" or retry["t"] >= begin)
+                   for retry in self.retries.get(job_id, ()))
+
+    def has_own_time(self, job_id):
+        """Whether the job is due when its create said: nobody has moved or retried it."""
+        return job_id not in self.moves and job_id not in self.retries
 
     def databases_of(self, job_id, begin, end):
         """The numbers of the databases in which the job may have lived meanwhile; none, where nobody has looked."""

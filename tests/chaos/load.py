@@ -29,6 +29,8 @@ TYPES = {
             "backoff": {"delays_ms": [500]}, "max_running": 5},
     "paced": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 8,
               "backoff": {"delays_ms": [500]}, "rate_per_s": 20},
+    "halted": {"handler": {"kind": "webhook", "url": None, "timeout_ms": 2000}, "ttr_ms": 3000, "max_attempts": 8,
+               "backoff": {"delays_ms": [500]}},
 }
 # The business's own books: what a `sql` handler does, in the transaction that ends its job. Some fail once.
 BOOKS = """CREATE TABLE public.witness (biz_id text, job_id bigint);
@@ -62,6 +64,17 @@ def time_text(at):
 
 def time_of(text):
     return datetime.datetime.fromisoformat(text).timestamp()
+
+
+def body_of(type, key, at):
+    return {"biz_type": type, "biz_id": key, "action_time": time_text(at), "idempotency_key": key}
+
+
+def answer_of_item(item):
+    """The answer to one item of a partial batch, as in the history."""
+    if "error" not in item:
+        return "ok"
+    return "refused" if item["error"]["status"] < 500 and item["error"]["status"] != 429 else "unknown"
 
 
 class Client:
@@ -108,8 +121,7 @@ class Caller(threading.Thread):
 
     def create(self, type, jobs):
         """Creates jobs [(key, at)], again and again until the answer is known; their ids, or None when refused."""
-        body = [{"biz_type": type, "biz_id": key, "action_time": time_text(at), "idempotency_key": key}
-                for key, at in jobs]
+        body = [body_of(type, *job) for job in jobs]
         while not self.load.is_giving_up.is_set():
             if len(jobs) == 1:
                 sent, heard, answer, status, reply = self.client.call("POST", "/v1/jobs", body[0])
@@ -119,8 +131,7 @@ class Caller(threading.Thread):
                 ids = [item["job_id"] for item in reply["items"]] if answer == "ok" else None
             if status == 429:
                 answer = "unknown"  # turned away: asked again
-            self.history.write("create", b=sent, t=heard, answer=answer, type=type, keys=[key for key, _ in jobs],
-                               at=[at for _, at in jobs], ids=ids)
+            self.told(sent, heard, answer, type, jobs, ids)
             if answer == "ok":
                 return ids
             if answer == "refused":
@@ -128,6 +139,37 @@ class Caller(threading.Thread):
                 return None
             self.load.is_giving_up.wait(0.1)
         return None
+
+    def create_each(self, type, jobs):
+        """Creates jobs in partial batches, each by itself, until every answer is known; [(id, key)] of those that are
+        there. One item of the first batch is refused."""
+        wrong = [(f"{jobs[0][0]}-wrong", jobs[0][1])]
+        made = []
+        while jobs and not self.load.is_giving_up.is_set():
+            body = [body_of(type, *job) for job in jobs]
+            body += [{**body_of(type, *job), "action_time": "?"} for job in wrong]
+            sent, heard, answer, status, reply = self.client.call("POST", "/v1/jobs/batch?partial=true", {"jobs": body})
+            if answer != "ok":
+                self.told(sent, heard, "unknown" if status == 429 else answer, type, jobs + wrong, None)
+                if answer == "refused" and status != 429:
+                    self.history.write("note", t=heard, text=f"partial batch refused: {status} {reply}")
+                    return made
+            else:
+                by_answer = {"ok": [], "refused": [], "unknown": []}
+                for job, item in zip(jobs + wrong, reply["items"]):
+                    by_answer[answer_of_item(item)].append((job, item.get("job_id")))
+                for each, items in by_answer.items():
+                    if items:
+                        self.told(sent, heard, each, type, [job for job, _ in items],
+                                  [job_id for _, job_id in items] if each == "ok" else None)
+                made += [(job_id, key) for (key, _), job_id in by_answer["ok"]]
+                jobs, wrong = [job for job, _ in by_answer["unknown"]], []
+            self.load.is_giving_up.wait(0.1 if jobs else 0)
+        return made
+
+    def told(self, sent, heard, answer, type, jobs, ids):
+        self.history.write("create", b=sent, t=heard, answer=answer, type=type, keys=[key for key, _ in jobs],
+                           at=[at for _, at in jobs], ids=ids)
 
 
 class Batcher(Caller):
@@ -145,8 +187,11 @@ class Batcher(Caller):
         for _ in range(size):
             self.number += 1
             jobs.append((f"{self.name}-{self.number}", round(now + self.random.uniform(0, self.load.spread_s), 3)))
-        if ids := self.create(type, jobs):
-            self.load.remember([(ids[i], jobs[i][1]) for i in range(0, size, 20)])
+        if self.number // size % 2:
+            made = self.create_each(type, jobs)
+        else:
+            made = [(job_id, key) for job_id, (key, _) in zip(self.create(type, jobs) or (), jobs)]
+        self.load.remember(made[::20])
         self.is_over.wait(max(0.0, began + interval - time.monotonic()))
 
 
@@ -160,7 +205,7 @@ class Creator(Caller):
         at = round(time.time() + self.random.choice([0, 0.2, 1, 3, 6]) + self.random.random(), 3)
         job = (f"{self.name}-{self.number}", at)
         if ids := self.create(self.random.choice(["hook", "hook", "pull", "noop", "ledger", "few", "paced"]), [job]):
-            self.load.remember([(ids[0], at)])
+            self.load.remember([(ids[0], job[0])])
         self.is_over.wait(self.load.pause_s)
 
 
@@ -168,7 +213,7 @@ class Crowd(Caller):
     """Creates more jobs at once than the limits of their types let run, in waves."""
 
     # By type, how many jobs, and every how many turns: more than the checker allows, and on average fewer than may run.
-    WAVES = {"few": (40, 1), "scarce": (20, 1), "paced": (150, 3)}
+    WAVES = {"few": (40, 1), "scarce": (20, 1), "paced": (350, 7)}
     number = 0
 
     def work(self):
@@ -183,7 +228,8 @@ class Crowd(Caller):
 
 
 class Changer(Caller):
-    """Cancels, moves, runs and looks at jobs that were created lately, before and after they are due."""
+    """Cancels, moves, runs and looks at jobs that were created lately, before and after they are due; retries some
+    that are dead."""
 
     def __init__(self, load, name):
         super().__init__(load, name)
@@ -194,8 +240,10 @@ class Changer(Caller):
         if known is None:
             self.is_over.wait(0.1)
             return
-        job_id, _ = known
-        self.random.choice([self.cancel, self.cancel, self.cancel_twice, self.move, self.run_now, self.look])(job_id)
+        job_id, key = known
+        self.random.choice([self.cancel, self.cancel_twice, self.move, self.run_now, self.look,
+                            lambda _: self.cancel_together({"biz_id": key}, {job_id}),
+                            lambda _: self.cancel_some(job_id), self.retry_dead])(job_id)
         self.is_over.wait(self.load.pause_s)
 
     def cancel_twice(self, job_id):
@@ -217,6 +265,38 @@ class Changer(Caller):
         self.history.write("cancel", b=sent, t=heard, answer=answer, id=job_id, result=result)
         if result == "finished":
             self.history.write("seen", b=sent, t=heard, id=job_id, status=reply["job"]["status"])
+
+    def cancel_some(self, job_id):
+        ids = {job_id, *(self.load.some_job(self.random)[0] for _ in range(3))}
+        self.cancel_together({"job_ids": sorted(ids)}, ids)
+
+    def cancel_together(self, body, ids):
+        """By a business key, or by ids: `ids` are the jobs that this means."""
+        sent, heard, answer, _, reply = self.client.call("POST", "/v1/jobs/cancel", body)
+        told = {}
+        if answer == "ok":
+            for result in ("cancelled", "running", "finished", "not_found"):
+                told |= {job_id: ("ok", result) for job_id in reply[result]}
+            for result in ("locked", "unavailable", "in_doubt"):
+                told |= {job_id: ("unknown", None) for job_id in reply.get(result, ())}
+            # A key whose answer names no job has none, unless a database that is down may know of one.
+            is_unknown = "job_ids" in body or told or reply.get("missing")
+            rest = ("unknown", None) if is_unknown else ("ok", "not_found")
+        else:
+            rest = (answer, None)
+        for job_id in ids | set(told):
+            one, result = told.get(job_id, rest)
+            self.history.write("cancel", b=sent, t=heard, answer=one, id=job_id, result=result)
+
+    def retry_dead(self, _):
+        """One of the newest jobs of webhooks that are dead."""
+        _, _, answer, _, reply = self.client.call("GET", "/v1/jobs?biz_type=hook&status=dead&limit=20")
+        dead = [job["job_id"] for job in reply["items"]
+                if job["biz_id"].startswith(self.load.prefix)] if answer == "ok" else []
+        if dead:
+            job_id = self.random.choice(dead)
+            sent, heard, answer, _, _ = self.client.call("POST", f"/v1/jobs/{job_id}/retry", {})
+            self.history.write("retry", b=sent, t=heard, answer=answer, id=job_id)
 
     def move(self, job_id):
         at = round(time.time() + self.random.uniform(0, 5), 3)
@@ -258,9 +338,13 @@ class Business(Caller):
                                   capture_output=True, check=False, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return "unknown", []
+        return self.answer_of(done.returncode, done.stderr), done.stdout.split()
+
+    @staticmethod
+    def answer_of(code, errors):
         # psql: 1 an error that the server told, 2 a connection that was lost, 3 an error of a script
-        lost = done.returncode == 2 or "connection" in done.stderr or "terminating" in done.stderr
-        return "ok" if done.returncode == 0 else "unknown" if lost else "refused", done.stdout.split()
+        lost = code == 2 or "connection" in errors or "terminating" in errors
+        return "ok" if code == 0 else "unknown" if lost else "refused"
 
     def orders_of(self, n, pauses):
         self.number += 1
@@ -272,16 +356,12 @@ class Business(Caller):
         return (f"INSERT INTO public.witness (biz_id, job_id) SELECT k, tocsin.create_job('{type}', k, at, NULL, {key})"
                 f" FROM (VALUES {values}) v (k, at) RETURNING job_id")
 
-    def told(self, began, answer, type, jobs, ids):
-        self.history.write("create", b=began, t=time.time(), answer=answer, type=type,
-                           keys=[biz_id for biz_id, _ in jobs], at=[at for _, at in jobs], ids=ids)
-
     def create_some(self):
         began, dsn = time.time(), self.random.choice(self.load.databases)
         type, jobs = self.random.choice(["noop", "noop", "ledger"]), self.orders_of(5, [0, 0.3, 2, 4])
         answer, ids = self.run_sql(dsn, self.sql_of(jobs, type))
         # A refusal in mid-flight (a shard that moves, a crash) is rolled back as a whole.
-        self.told(began, answer, type, jobs, ids if answer == "ok" else None)
+        self.told(began, time.time(), answer, type, jobs, ids if answer == "ok" else None)
         if answer == "ok":
             self.orders = (self.orders + [(dsn, job_id, key) for job_id, (key, _) in zip(ids, jobs)])[-100:]
 
@@ -291,7 +371,7 @@ class Business(Caller):
         jobs = self.orders_of(2, [0, 0.5])
         cancel = f"SELECT tocsin.cancel_job({self.orders[-1][1]});" if self.orders and self.orders[-1][0] == dsn else ""
         self.run_sql(dsn, f"BEGIN; {self.sql_of(jobs, 'noop')}; {cancel} ROLLBACK")
-        self.told(began, "refused", "noop", jobs, None)
+        self.told(began, time.time(), "refused", "noop", jobs, None)
 
     def ask_again(self):
         """With a key, and once more by whatever way: one job, and every id that was answered stands for it."""
@@ -308,7 +388,7 @@ class Business(Caller):
         while not self.load.is_giving_up.is_set():
             began = time.time()
             answer, ids = self.run_sql(dsn, self.sql_of(jobs, "noop", "k"))
-            self.told(began, answer, "noop", jobs, ids if answer == "ok" else None)
+            self.told(began, time.time(), answer, "noop", jobs, ids if answer == "ok" else None)
             if answer != "unknown":
                 return answer == "ok"
             self.load.is_giving_up.wait(0.1)
@@ -342,6 +422,74 @@ class Business(Caller):
         answer, lines = self.run_sql(dsn, f"SELECT tocsin.cancel_job({job_id})")
         result = lines[0] if answer == "ok" and lines else None
         self.history.write("cancel", b=began, t=time.time(), answer=answer, id=job_id, result=result)
+
+
+class KeyHolder(Business):
+    """Creates a job with a key in a transaction that stays open for seconds, while others ask for the same key."""
+
+    def work(self):
+        self.number += 1
+        # No "sql-": the job may be that of a caller by REST, whose transaction is not this one.
+        jobs = [(f"{self.name}-{self.number}", round(time.time() + self.random.choice([0.5, 2, 4]), 3))]
+        is_held = threading.Event()
+        holder = threading.Thread(target=self.hold, args=(jobs, self.random.choice(self.load.databases), is_held))
+        holder.start()
+        is_held.wait()
+        for ask in self.random.sample([lambda: self.create("noop", jobs), lambda: self.create_each("noop", jobs),
+                                       lambda: self.create_with_key(jobs, self.random.choice(self.load.databases))], 2):
+            ask()
+        holder.join()
+        self.is_over.wait(1)
+
+    def hold(self, jobs, dsn, is_held):
+        began, is_kept = time.time(), self.random.random() < 0.5
+        with subprocess.Popen([PSQL, "-qXAt", "-v", "ON_ERROR_STOP=1", dsn], text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as psql:
+            killer = threading.Timer(TIMEOUT_S, psql.kill)  # then nobody knows
+            killer.start()
+            try:
+                psql.stdin.write(f"BEGIN; {self.sql_of(jobs, 'noop', 'k')};\n")
+                psql.stdin.flush()
+                job_id = psql.stdout.readline().strip()
+                is_held.set()
+                self.is_over.wait(self.random.uniform(0.3, 3))
+                psql.stdin.write("COMMIT;\n" if is_kept else "ROLLBACK;\n")
+                _, errors = psql.communicate()
+            except BrokenPipeError:
+                errors = "connection"
+            finally:
+                is_held.set()
+                killer.cancel()
+        answer = self.answer_of(psql.returncode, errors) if psql.returncode >= 0 else "unknown"
+        if not is_kept:
+            answer = "refused"
+        self.told(began, time.time(), answer, "noop", jobs, [job_id] if answer == "ok" else None)
+
+
+class Halter(Caller):
+    """Pauses a type for seconds, creates jobs of it meanwhile, and resumes it."""
+
+    PAUSED_S, BETWEEN_S = 8, 2
+    number = 0
+
+    def work(self):
+        sent, heard, answer, _, _ = self.client.call("POST", "/v1/types/halted/pause", {})
+        self.create_some()
+        self.is_over.wait(self.PAUSED_S)
+        until = time.time()
+        while not self.load.is_giving_up.is_set():
+            if self.client.call("POST", "/v1/types/halted/resume")[2] == "ok":
+                break
+            self.load.is_giving_up.wait(0.1)
+        if answer == "ok":
+            self.history.write("paused", b=sent, t=heard, type="halted", until=until)
+        self.create_some()
+        self.is_over.wait(self.BETWEEN_S)
+
+    def create_some(self):
+        self.number += 1
+        now = time.time()
+        self.create_each("halted", [(f"{self.name}-{self.number}-{i}", round(now + i / 5, 3)) for i in range(40)])
 
 
 class Consumer(Caller):
@@ -417,7 +565,7 @@ class Load:
 
     def __init__(self, ports, databases, path, seed, rate, batch, spread_s, prefix=""):
         self.ports, self.seed, self.rate, self.batch, self.spread_s = ports, seed, rate, batch, spread_s
-        self.databases, self.pause_s = databases, 0.02
+        self.databases, self.prefix, self.pause_s = databases, prefix, 0.02
         self.history = Writer(path)
         self.is_over, self.is_giving_up, self.is_at_rest = (threading.Event() for _ in range(3))
         self.known, self.lock = [], threading.Lock()
@@ -427,6 +575,7 @@ class Load:
         self.creators += [Changer(self, f"{prefix}changer-{i}") for i in range(2)]
         self.creators += [Crowd(self, f"{prefix}crowd")]
         self.creators += [Business(self, f"{prefix}business-{i}") for i in range(2)]
+        self.creators += [KeyHolder(self, f"{prefix}holder"), Halter(self, f"{prefix}halter")]
         self.consumers = [Consumer(self, f"consumer-{i}") for i in range(2)]
         self.consumers += [Holder(self, f"holder-{i}") for i in range(2)]
 

@@ -34,7 +34,8 @@ class Report:
         for type, most in sorted(self.checker.most_at_once.items()):
             print(f"{most} jobs of {type} at once, of {history.types[type]['max_running']} that may be")
         takeovers = self.checker.takeovers
-        print(f"{len(takeovers)} deaths of nodes were judged, by {takeovers.total():,} jobs")
+        print(f"{len(takeovers)} deaths of nodes were judged, by {takeovers.total():,} jobs that were due")
+        print(f"{self.checker.left_behind} starts after the lease of a node that stopped were judged")
         print()
         print(f"{'type':<8}{'jobs':>10}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}   lateness of first starts")
         for type in sorted(history.types):
@@ -54,7 +55,7 @@ class Report:
     def first_starts(self, rows):
         """(deadline, lateness, type) of jobs whose deadline stands as it was asked, in order."""
         for row in rows:
-            if row.started_at is not None and row.job_id not in self.history.moves:
+            if row.started_at is not None and self.history.has_own_time(row.job_id):
                 # Not before it was there: a create whose answer was lost is repeated, and comes late.
                 asked = self.history.asked.get(row.biz_id)
                 known = asked.acknowledged if asked and asked.acknowledged else 0.0

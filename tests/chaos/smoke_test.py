@@ -26,6 +26,9 @@ class Chaos(RunCase):
         self.assertGreater(len(checker.rows), 1000)
         self.assertGreater(checker.aliases(), 0)
         self.assertEqual(len(checker.takeovers), 1)
+        self.assertGreater(checker.left_behind, 0)
+        self.assertTrue(checker.history.retries)
+        self.assertTrue(checker.history.paused)
         self.assertEqual(checker.most_at_once.keys(), {"few", "scarce"})
         self.assertGreater(min(checker.most_at_once.values()), 1)
         told = [{cancel["result"] for cancel in cancels} for cancels in checker.history.cancels.values()]
