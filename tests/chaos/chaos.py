@@ -16,11 +16,13 @@ import tempfile
 import threading
 import time
 
+import caller
 import checker as judge
 import faults
 import history
 import load
 from cluster import Cluster, free_port
+from cluster_rules import CLAIM_TO_START, takeover_time
 from count_watch import CountWatch
 from job_history import History
 from postgres import FAKETIME
@@ -37,7 +39,7 @@ WITNESSED = "SELECT biz_id, job_id FROM public.witness"
 BOOKED = "SELECT job_id, count(*) FROM public.booked GROUP BY job_id"
 FLOAT_MISSING = "\\N"
 # s: between two faults, longer than a lease and what the checker adds to it. So there are starts that no fault excuses.
-PAUSE = max(spec["ttr_ms"] for spec in load.TYPES.values() if "ttr_ms" in spec) / 1000 + judge.CLAIM_TO_START + 1
+PAUSE = max(spec["ttr_ms"] for spec in caller.TYPES.values() if "ttr_ms" in spec) / 1000 + CLAIM_TO_START + 1
 
 
 def row_of(line):
@@ -73,14 +75,14 @@ class Run:
     def start(self):
         self.cluster.start()
         for server in self.cluster.primaries():
-            server.psql(load.BOOKS)
-        for name, spec in load.TYPES.items():
+            server.psql(caller.BOOKS)
+        for name, spec in caller.TYPES.items():
             if spec["handler"]["kind"] == "webhook":
                 spec = {**spec, "handler": {**spec["handler"], "url": f"http://127.0.0.1:{self.port}/"}}
             status, reply = self.cluster.nodes[0].get(f"/v1/types/{name}", "PUT", spec)
             if status not in (200, 201):
                 raise RuntimeError(f"type {name}: {status} {reply}")
-            self.types[name] = load.describe(name, spec)
+            self.types[name] = caller.describe(name, spec)
         self.begin_part()
 
     def begin_part(self):
@@ -101,7 +103,7 @@ class Run:
     def strike(self, struck, seconds):
         """Lets faults strike together, and waits until all is well again."""
         if [fault.name for fault in struck] in (["kill"], ["freeze"]):  # only so late can it alone be why jobs wait
-            calm = self.mended + judge.takeover_time(self.cluster.heartbeat_timeout) + 0.1
+            calm = self.mended + takeover_time(self.cluster.heartbeat_timeout) + 0.1
             time.sleep(max(0.0, calm - time.time()))
         self.say(f"  {time.time() - self.started:6.1f} s  " + " + ".join(fault.name for fault in struck))
         on, failures, all_struck = time.time(), [], {}

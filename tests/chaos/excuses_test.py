@@ -6,9 +6,10 @@ import time
 import unittest
 from unittest import mock
 
-import load
+import caller
 from chaos import PAUSE, Run
-from checker import CLAIM_TO_START, Checker, Row, takeover_time
+from checker import Checker, Row
+from cluster_rules import CLAIM_TO_START, takeover_time
 from faults import FAULTS, OF_PATRONI
 from history import read
 from job_history import History
@@ -71,13 +72,13 @@ class EveryFault(unittest.TestCase):
         with mock.patch("faults.time", clock):
             FAULTS["freeze"].strike(cluster, random.Random(1), SHORTEST["seconds"])
         stopped, continued = times
-        self.assertGreater(continued - stopped, max(spec.get("ttr_ms", 0) for spec in load.TYPES.values()) / 1000)
+        self.assertGreater(continued - stopped, max(spec.get("ttr_ms", 0) for spec in caller.TYPES.values()) / 1000)
 
 
 class TwoFaults(unittest.TestCase):
     """Between which no other one strikes: something could be wrong in between, and no fault would excuse it."""
 
-    TYPES = [{"e": "type", **load.describe(name, spec)} for name, spec in load.TYPES.items()]
+    TYPES = [{"e": "type", **caller.describe(name, spec)} for name, spec in caller.TYPES.items()]
     OFF, ON = 100.0, 100.0 + PAUSE
 
     def judge(self, first, second, *events, rows):
@@ -89,7 +90,7 @@ class TwoFaults(unittest.TestCase):
         return {violation.what for violation in Checker(history, rows).check()}
 
     def test_leave_time_for_starts_that_neither_excuses(self):
-        at, ttr = self.OFF + 0.1, load.TYPES["hook"]["ttr_ms"] / 1000
+        at, ttr = self.OFF + 0.1, caller.TYPES["hook"]["ttr_ms"] / 1000
         create = {"e": "create", "b": 1.0, "t": 1.1, "answer": "ok", "type": "hook", "keys": ["k"], "at": [at],
                   "ids": ["1"]}
         start = {"e": "start", "t": at, "id": "1", "attempt": 1, "answer": "done"}

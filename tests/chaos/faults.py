@@ -11,7 +11,7 @@ import subprocess
 import time
 import typing
 
-from checker import takeover_time
+from cluster_rules import takeover_time
 from postgres import BIN, eventually
 
 

@@ -8,7 +8,7 @@ import re
 import time
 
 from chaos import Run
-from load import time_text
+from caller import time_text
 from postgres import eventually
 from run_case import SEED, RunCase, folder
 

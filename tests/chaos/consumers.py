@@ -1,0 +1,71 @@
+"""Consumers of pull jobs."""
+import time
+import zlib
+
+from caller import Caller, time_of
+
+
+class Consumer(Caller):
+    """Leases jobs; acknowledges most, refuses some, extends some, forgets some, is late with some."""
+
+    def __init__(self, load, name):
+        super().__init__(load, name)
+        self.is_over, self.late = load.is_at_rest, []
+
+    def lease(self, type):
+        sent, heard, answer, _, reply = self.client.call(
+            "POST", f"/v1/types/{type}/lease", {"max": 100, "wait_ms": 1000}, timeout=5)
+        if answer != "ok":
+            self.is_over.wait(0.2)
+            return []
+        items = reply["items"]
+        if items:
+            self.history.write("lease", b=sent, t=heard, type=type, node=items[0]["node"], items=[
+                [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
+                for item in items])
+        return items
+
+    def work(self):
+        acks, nacks, kept = [], [], []
+        for item in self.lease("pull"):
+            lease = (item["job_id"], item["lease_token"])
+            lot = zlib.crc32(item["biz_id"].encode()) % 100 if item["attempts"] == 1 else 99
+            if lot == 0:
+                self.late.append((time.monotonic() + 3.5, lease))
+            elif lot > 1:  # who draws 1 is forgotten
+                (nacks if lot < 5 else kept if lot < 8 else acks).append(lease)
+        if kept and self.settle("extend", kept, ttr_ms=3000):
+            acks += kept
+        self.settle("ack", acks)
+        self.settle("nack", nacks, delay_ms=700)
+        now = time.monotonic()
+        self.settle("ack", [lease for when, lease in self.late if when <= now])
+        self.late = [(when, lease) for when, lease in self.late if when > now]
+
+    def settle(self, kind, leases, **more):
+        if not leases:
+            return False
+        items = [{"job_id": job_id, "lease_token": token, **({"delay_ms": more["delay_ms"]} if kind == "nack" else {})}
+                 for job_id, token in leases]
+        body = {"items": items, **({"ttr_ms": more["ttr_ms"]} if kind == "extend" else {})}
+        sent, heard, answer, _, reply = self.client.call("POST", f"/v1/leases/{kind}", body)
+        # Of a database that did not answer: "unavailable" or "in_doubt".
+        results = [item["result"] if item["result"] in ("ok", "stale") else "unknown"
+                   for item in reply["items"]] if answer == "ok" else [answer] * len(leases)
+        self.history.write("settle", b=sent, t=heard, answer=answer, kind=kind,
+                           items=[[*lease, result] for lease, result in zip(leases, results)],
+                           **({"delay": more["delay_ms"] / 1000} if kind == "nack" else {}),
+                           **({"until": heard + more["ttr_ms"] / 1000} if kind == "extend" else {}))
+        return True
+
+
+class Holder(Consumer):
+    """Of a type with a limit: holds what it has leased for a moment, and forgets some. It extends nothing: what is
+    extended at another node than its own may be leased beyond the limit (ADR 0018)."""
+
+    def work(self):
+        items = self.lease("scarce")
+        if items:
+            self.is_over.wait(0.2)
+        self.settle("ack", [(item["job_id"], item["lease_token"]) for item in items
+                            if item["attempts"] > 1 or zlib.crc32(item["biz_id"].encode()) % 20])
