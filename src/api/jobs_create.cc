@@ -78,7 +78,7 @@ Problem create_refusal(const ApiContext& context, const NewJob& job, const Creat
   if (reply.kind == CreateReply::Kind::invalid) return {400, reply.why, item.substr(0, item.rfind('.'))};
   const std::string field = item + "idempotency_key";
   if (reply.kind == CreateReply::Kind::locked)
-    return {503, "Another transaction creates a job with this key: repeat the request.", field, 1};
+    return {503, "Another transaction holds this key, or many keys asked for before: repeat the request.", field, 1};
   const std::string id = std::to_string(reply.job_id);
   std::string detail = "Job " + id + " has this key";
   if (reply.kind == CreateReply::Kind::key_reused) detail += " and another body";

@@ -41,7 +41,7 @@ TEST_F(UncachedTypes, OfAJobAreUnavailableWhileTheRegistryCannotBeRead) {
   NewJob created;
   created.type_id = backend.database.list_types().front().type_id;
   created.biz_id = "a";
-  created.when.in = 1h;
+  created.when.in = std::chrono::hours(1);
   const JobId id = backend.database.create({created}, CreateMode::all_or_nothing, backend.time).value().front().job_id;
   const std::string job = "/v1/jobs/" + std::to_string(id);
   backend.silent = {0};
