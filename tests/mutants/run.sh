@@ -6,7 +6,8 @@
 #   TOCSIN_SIM_SEEDS=n            seeds that the simulator tries per bug (1000)
 #   TOCSIN_MUTANTS_DIR=DIR        where the copy is kept (build/mutants): the next run builds only what has changed
 #
-# The first line of a patch, or else the file `default` of its group, names the rung and the tests: `unit: Webhook.*`.
+# The first line of a patch, or else the file `default` of its group, names the rung and the tests: `unit: Webhook.*`; of
+# rung chaos the options of a run: `chaos: --faults kill --minutes 0.5`.
 # What was found is written to tests/mutants/results.tsv: group, bug, rung, and the test or promise that noticed it.
 # It needs what the rungs need: PostgreSQL, and for group node RabbitMQ and redis-server. One run at a time.
 set -euo pipefail
@@ -53,13 +54,13 @@ start_postgres() {
 # Sets `rung` and `filter` of a patch.
 read_header() {
   IFS=': ' read -r rung filter <"$1"
-  [[ $rung == @(unit|fuzz|contract|integration|brokers|simulation) ]] ||
+  [[ $rung == @(unit|fuzz|contract|integration|brokers|simulation|chaos) ]] ||
     IFS=': ' read -r rung filter <"$(dirname "$1")/default"
 }
 
 targets_of() {
-  echo "tocsin_$1_tests"
-  [[ $1 != @(contract|integration|brokers) ]] || echo tocsin # it makes their databases
+  [[ $1 == chaos ]] || echo "tocsin_$1_tests"
+  [[ $1 != @(contract|integration|brokers|chaos) ]] || echo tocsin # it makes their databases
 }
 
 # The preset is made for many small changes: each source of src is compiled alone, with less optimization.
@@ -68,6 +69,11 @@ build() { "$copy/scripts/build" mutants "$@" >"$work/log" 2>&1; }
 # RUNG FILTER: whether these tests pass. A bug may make them wait for ever.
 pass() {
   local limit=60 # of seconds
+  if [[ $1 == chaos ]]; then
+    # shellcheck disable=SC2086 # words
+    timeout 600 python3 -B "$root/tests/chaos/chaos.py" --seed 1 --folder "$work/chaos" $2 >"$work/out" 2>&1
+    return
+  fi
   [[ $1 == unit ]] || limit=300
   [[ $1 != simulation ]] || limit=1200
   [[ $1 == @(unit|fuzz|simulation) ]] || start_postgres
@@ -77,7 +83,9 @@ pass() {
 # What noticed the bug: the test; of a simulation the promise, whether before the calm, and the seed.
 noticed_by() {
   local seed broken when=
-  if [[ $rung == simulation ]]; then
+  if [[ $rung == chaos ]]; then
+    grep -oP -m1 '^I\d+ BROKEN, \K[^:]+' "$work/out" || echo "it does not end: $(tail -1 "$work/out")"
+  elif [[ $rung == simulation ]]; then
     seed=$(grep -oP -m1 '^seed \K[0-9]+' "$work/out" || true)
     broken=$(grep -m1 -A1 -E '^seed |ssert' "$work/out" | tail -1 | sed 's/^ *//')
     [[ $broken != *", between faults" ]] || when=" between faults"
@@ -132,6 +140,7 @@ check_unharmed() {
     read_header "$patch"
     [[ :${filters[$rung]:-} == *":$filter:"* ]] || filters[$rung]+=$filter:
   done
+  [[ -z ${filters[chaos]:-} ]] || filters[chaos]="--faults none --minutes 0.5"
   # shellcheck disable=SC2046 # words
   build $(for rung in "${!filters[@]}"; do targets_of "$rung"; done) || { cat "$work/log"; return 1; }
   for rung in "${!filters[@]}"; do
