@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/job_json.h"
+#include "ports/row_refusal.h"
 
 namespace tocsin {
 
@@ -114,6 +115,9 @@ Problem ApiContext::problem_of(const Error& error, DatabaseId database_id) const
         return {503,
                 "This took too long. Ask for less: of jobs by biz_id, or by biz_type with status, from and to; of a "
                 "report by type, from and to.",
+                "", 1};
+      if (error.field == kRefused)
+        return {503, "The database " + backend.database_title(database_id) + " refuses to write this: " + error.message,
                 "", 1};
       return {503, "The database " + backend.database_title(database_id) + " is not available: " + error.message, "",
               1};

@@ -44,7 +44,7 @@ bool is_locked(const CancelReply& reply) { return is_of(CancelReply::Kind::locke
 
 // What an answer has besides the replies of the databases.
 struct Unnamed {
-  // Ids whose databases gave no answer: nothing was done, or it is in doubt.
+  // Ids whose databases gave no answer or refuse their rows: nothing was done, or it is in doubt.
   std::vector<JobId> unavailable = {}, in_doubt = {};
   std::vector<std::string> impossible = {};  // ids as they were given: no job can have them
   bool has_more = false, has_more_finished = false;
@@ -58,7 +58,9 @@ void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids)
 }
 
 void answer_cancelled(const ApiContext& context, const CallPtr& call, const CancelFilter& filter,
-                      const std::vector<CancelReply>& replies, const Unnamed& unnamed) {
+                      const std::vector<CancelReply>& replies, Unnamed unnamed) {
+  for (const CancelReply& reply : replies)
+    if (is_of(CancelReply::Kind::refused, reply)) unnamed.unavailable.push_back(reply.job_id);
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
       std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
@@ -107,7 +109,7 @@ void answer_cancels(const ApiContext& context, const CallPtr& call, const IdsByD
   }
   std::size_t asked = unnamed.impossible.size();
   for (const auto& [database_id, some] : ids) asked += some.size();
-  answer_cancelled(context, call, {.ids = asked}, replies, unnamed);
+  answer_cancelled(context, call, {.ids = asked}, replies, std::move(unnamed));
 }
 
 // Replies name the ids that were asked for: an outbox entry that stands for another job has an id of its own.

@@ -76,6 +76,7 @@ Problem create_refusal(const ApiContext& context, const NewJob& job, const Creat
     return ApiContext::unknown_type(type ? type->name : "", item + "biz_type");
   }
   if (reply.kind == CreateReply::Kind::invalid) return {400, reply.why, item.substr(0, item.rfind('.'))};
+  if (reply.kind == CreateReply::Kind::unwritable) return {503, reply.why, item.substr(0, item.rfind('.')), 1};
   const std::string field = item + "idempotency_key";
   if (reply.kind == CreateReply::Kind::locked)
     return {503, "Another transaction holds this key, or many keys asked for before: repeat the request.", field, 1};

@@ -285,11 +285,11 @@ LeaseParts parts_of(const ApiContext& context, Items items) {
   return parts;
 }
 
-constexpr const char* kResults[] = {"ok", "stale", "busy", "busy", "in_doubt"};  // of LeaseReply
+constexpr const char* kResults[] = {"ok", "stale", "busy", "busy", "in_doubt", "unavailable"};  // of LeaseReply
 
 // Result of each item: "ok"; "stale" (the lease is lost); "busy" (another transaction holds the row, or its shard is
-// moving); "unavailable" (its database did not answer); "in_doubt" (the database's answer was lost). After "in_doubt"
-// the caller asks again; an item that was finished is answered "stale" then.
+// moving); "unavailable" (its database did not answer, or refuses to write the row); "in_doubt" (the database's answer
+// was lost). After "in_doubt" the caller asks again; an item that was finished is answered "stale" then.
 void answer(const ApiContext& context, const CallPtr& call, const LeaseParts& parts,
             const std::vector<DatabaseAnswer<LeaseReplies>>& answers) {
   if (refused_by_all(context, call, answers)) return;

@@ -3,6 +3,11 @@
 // the requests of many callers in one call. A reply is definite. Instead of replies a call may return an Error, whose
 // code says whether the call may have happened (tocsin/error.h). Implemented by PgClientStore (src/postgres) and
 // FakeDatabase (tests/support); tests/contract runs one suite on both.
+//
+// A row that the database refuses to write (ports/row_refusal.h) costs only the job, request or lease that it belongs
+// to, except in a call that is all or nothing. The store finds it in smaller and smaller parts of the call. After
+// kMostRefusedInARow such rows, one after the other, the rest of its kind is answered as refused without a try. So a
+// database that refuses everything costs the logarithm of the number of rows, and these tries.
 #pragma once
 
 #include <optional>
@@ -54,6 +59,8 @@ struct CreateReply {
     locked,        // not created: another transaction holds the key; ask again. Only from each_by_itself with several
                    // jobs, and from each_but_held
     invalid,       // refused: the database does not take its values. From the same calls; others end with an Error
+    unwritable,    // refused: the database cannot write the row now, or was not asked because it refuses many; ask
+                   // again. From the same calls; others end with an Error
   };
   Kind kind = Kind::created;
   JobId job_id = 0;  // of the created or the existing job; so are the three times
@@ -62,7 +69,7 @@ struct CreateReply {
   WallTime gmt_create{};
   std::optional<Job> existing;  // the job that has the key, as it is now; empty for created and locked
 
-  std::string why{};  // invalid: the database's reason
+  std::string why{};  // invalid, unwritable: the database's reason
 
   bool is_refused() const { return kind >= Kind::key_reused; }
 };
@@ -76,7 +83,7 @@ enum class CreateMode {
   // As all_or_nothing and each_by_itself. But if another transaction holds a key or its job: Error conflict after some
   // 5 ms, and nothing was created.
   all_if_free,
-  each_if_free,
+  each_if_free,  // a row that the database refuses to write ends the call with its Error: nothing was created
   // As each_by_itself, but waits only some 5 ms for a held key, and so at most kMostHeldTries times. Jobs that were not
   // reached by then are answered `locked`, too.
   each_but_held,
@@ -118,6 +125,8 @@ enum class LeaseReply {
   moved,     // nothing was changed, and the lease may be valid: its shard does not live in this database; ask again,
              // there if it lives in another one
   in_doubt,  // the answer was lost; ask again. A later `stale` means that it was written, or that the lease has ended
+  refused,   // nothing was changed, and the lease may be valid: the database refuses to write the row, or was not asked
+             // because it refuses many; ask again
 };
 
 // A new end for a lease: `ttr` from now.
@@ -130,6 +139,7 @@ struct Extension {
 struct LeaseResult {
   LeaseReply kind = LeaseReply::stale;
   TypeId type_id = 0;  // type of the job; set only if applied
+  std::string why{};   // refused: the database's reason
 };
 
 // Job::biz_type is empty in replies; the caller finds the name of type_id in the TypeCatalog.
@@ -149,7 +159,7 @@ class ClientStore {
   //  - Locked rows come last. `wait` says whether the call waits for them; rows that are still locked then are answered
   //    `locked`. With LockWait::none a locked row delays the others by some 50 ms.
   //  - Jobs that were not reached before the connection was lost are answered `locked`, too.
-  // Error in_doubt: some jobs may be cancelled.
+  // Error in_doubt: some jobs may be cancelled. Error of a refused row: the database refuses all jobs.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) = 0;
 
   // As cancel() with LockWait::none, for the jobs of a business key, of one type or of every type. Cancels and answers
@@ -163,6 +173,7 @@ class ClientStore {
   //    did. A repeated cancel is answered as in cancel().
   //  - A round is one transaction, or several if rows of it are locked.
   //  - A locked row delays its round by some 50 ms; its own request is answered `locked`.
+  //  - A request of which the database refuses a row is answered with its Error, and costs no other one.
   // Error in_doubt: some requests may be written. REQUIRES: at most 1,000 requests.
   static constexpr std::size_t kMostOfOneKeyTogether = 100;
   static constexpr std::size_t kMostNamed = 1'000;
@@ -203,8 +214,9 @@ class ClientStore {
 
   // The rest is about leases, whichever node granted them. Returns one reply per lease, in order. A lease past its end
   // is stale, even if no other claim followed. finish_leased and extend wait for no lock and write the leases that they
-  // can; each reply holds even if others fail. Of a lease given twice one is written. Error: each lease may or may not
-  // have been written. REQUIRES: at most 10,000 leases in a call.
+  // can; each reply holds even if others fail. Of a lease given twice one is written. A lease whose row the database
+  // refuses to write is `refused`, and costs no other one. Error: each lease may or may not have been written.
+  // REQUIRES: at most 10,000 leases in a call.
 
   // Returns the jobs of these leases; nullopt: stale. Changes nothing.
   virtual Result<std::vector<std::optional<LeasedJob>>> leased(std::span<const Lease> leases) = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tocsin/clock.h"
+#include "tocsin/error.h"
 #include "tocsin/job.h"
 
 namespace tocsin {
@@ -28,13 +29,15 @@ struct CancelReply {
     running,
     finished,
     not_found,
-    locked,  // nothing was changed: another transaction holds the row, or its shard is moving; ask again
+    locked,   // nothing was changed: another transaction holds the row, or its shard is moving; ask again
+    refused,  // nothing was changed: the database refuses to write the row (ports/row_refusal.h), or was not asked
+              // because it refuses many; ask again. Not in ChangeBatchReply
   };
   Kind kind = Kind::not_found;
   // The id asked for. If that is an alias id (the id of a repeated SQL create whose idempotency key another job had):
   // the id of the other job.
   JobId job_id = 0;
-  std::optional<Job> job;  // the job as it is now; empty for not_found and locked
+  std::optional<Job> job;  // the job as it is now; empty for not_found, locked and refused
 };
 
 // Answer to a change of a pending job, and to retry.
@@ -82,11 +85,12 @@ struct ChangeBatch {
   std::vector<KeyCancel> key_cancels;
   std::vector<PendingChange> changes;
 };
-// One reply per request, in the order of the batch.
+// One reply per request, in the order of the batch. Error: nothing was changed for the request; the database refuses to
+// write a row of it, or was not asked because it refuses many (ports/row_refusal.h).
 struct ChangeBatchReply {
-  std::vector<CancelReply> cancels;
-  std::vector<KeyCancelReply> key_cancels;
-  std::vector<ChangeReply> changes;
+  std::vector<Result<CancelReply>> cancels;
+  std::vector<Result<KeyCancelReply>> key_cancels;
+  std::vector<Result<ChangeReply>> changes;
 };
 
 }  // namespace tocsin

@@ -23,4 +23,8 @@ inline bool is_refused_row(const Error& error) { return is_row_error(error) && e
 // table is missing, or a trigger refuses all.
 inline constexpr int kMostRefusedInARow = 8;
 
+// The Error of a row that is not tried any more, because so many before it were refused. `last`: the Error of the last
+// of these. The row itself may be right, so it is never `invalid`.
+inline Error untried(const Error& last) { return {ErrorCode::unavailable, last.message, kRefused}; }
+
 }  // namespace tocsin

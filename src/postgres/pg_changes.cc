@@ -19,6 +19,22 @@ using sql::LockPolicy;
 
 constexpr int kTooManyLive = -2;  // what live_of_key answers in place of a status
 
+// `moved`: the job of one request belongs to a write-frozen shard.
+bool may_be_one_request(const Error& error) { return error.code == ErrorCode::moved || is_refused_row(error); }
+
+PartWriter parts_of_kind() { return PartWriter(may_be_one_request, PartWriter::kAnyNumber, kMostRefusedInARow); }
+
+template <class Reply>
+std::vector<Result<Reply>> with_refusals(std::vector<Reply> replies, const std::map<std::size_t, Error>& refused) {
+  std::vector<Result<Reply>> all;
+  all.reserve(replies.size());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const auto why = refused.find(i);
+    all.push_back(why == refused.end() ? Result<Reply>(std::move(replies[i])) : why->second);
+  }
+  return all;
+}
+
 std::string name_of(const char* verb, LockPolicy policy) {
   return std::string(verb) + "_" + std::to_string(static_cast<int>(policy));
 }
@@ -33,6 +49,9 @@ PgChanges::PgChanges(Session& session, int shards, const ChangeBatch& batch)
     : session_(session),
       shards_(shards),
       batch_(batch),
+      refused_cancels_{parts_of_kind()},
+      refused_keys_{parts_of_kind()},
+      refused_changes_{parts_of_kind()},
       has_cancelled_(batch.cancels.size()),
       has_changed_(batch.changes.size()),
       is_taken_key_(batch.key_cancels.size()),
@@ -70,6 +89,8 @@ PgChanges::SubBatch PgChanges::next_sub_batch() {
 
 Result<ChangeBatchReply> PgChanges::run() {
   for (SubBatch part = next_sub_batch(); !part.is_empty(); part = next_sub_batch()) {
+    refuse_untried(part);
+    if (part.is_empty()) continue;
     Status done = write(part);
     if (done) done = answer_unchanged(part);
     if (done) continue;
@@ -79,7 +100,13 @@ Result<ChangeBatchReply> PgChanges::run() {
   }
   if (const Status done = redo_for_existing_jobs(); !done) return Error{ErrorCode::in_doubt, done.error().message, ""};
   answer_repeated_cancels();
-  return std::move(reply_);
+  return take_reply();
+}
+
+ChangeBatchReply PgChanges::take_reply() {
+  return {with_refusals(std::move(reply_.cancels), refused_cancels_.of),
+          with_refusals(std::move(reply_.key_cancels), refused_keys_.of),
+          with_refusals(std::move(reply_.changes), refused_changes_.of)};
 }
 
 Status PgChanges::redo_for_existing_jobs() {
@@ -87,10 +114,16 @@ Status PgChanges::redo_for_existing_jobs() {
   existing_.is_retry = batch_.is_retry;
   auto reply = PgChanges(session_, shards_, existing_).run();
   if (!reply) return reply.error();
-  for (std::size_t i = 0; i < existing_cancels_.size(); ++i)
-    reply_.cancels[existing_cancels_[i]] = std::move(reply->cancels[i]);
-  for (std::size_t i = 0; i < existing_changes_.size(); ++i)
-    reply_.changes[existing_changes_[i]] = std::move(reply->changes[i]);
+  const auto take = [](auto& replies, const Indices& at, auto& of, Refusals& refusals) {
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (replies[i])
+        of[at[i]] = std::move(*replies[i]);
+      else
+        refusals.add(at[i], replies[i].error());
+    }
+  };
+  take(reply->cancels, existing_cancels_, reply_.cancels, refused_cancels_);
+  take(reply->changes, existing_changes_, reply_.changes, refused_changes_);
   return Unit{};
 }
 
@@ -100,16 +133,29 @@ void PgChanges::answer_repeated_cancels() {
   for (std::size_t i = 0; i < batch_.cancels.size(); ++i) {
     const auto [it, is_first] = first.try_emplace(batch_.cancels[i], i);
     if (is_first) continue;
+    if (const auto why = refused_cancels_.of.find(it->second); why != refused_cancels_.of.end())
+      refused_cancels_.add(i, why->second);
     reply_.cancels[i] = reply_.cancels[it->second];
     if (reply_.cancels[i].kind == CancelReply::Kind::cancelled) reply_.cancels[i].kind = CancelReply::Kind::finished;
   }
+}
+
+void PgChanges::refuse_untried(SubBatch& part) {
+  const auto refuse = [](Indices& items, Refusals& refusals) {
+    if (!refusals.is_over) return;
+    for (const std::size_t i : items) refusals.add(i, untried(*refusals.last));
+    items.clear();
+  };
+  refuse(part.cancels, refused_cancels_);
+  refuse(part.key_cancels, refused_keys_);
+  refuse(part.changes, refused_changes_);
 }
 
 Status PgChanges::write(const SubBatch& part) {
   if (batch_.is_retry) return write_by_kind(part);
   Status done = write_together(part);
   has_written_ = has_written_ || done;
-  if (done || !is_contention(done.error().code)) return done;
+  if (done || (!is_contention(done.error().code) && !is_row_error(done.error()))) return done;
   return write_by_kind(part);
 }
 
@@ -123,17 +169,18 @@ Status PgChanges::write_together(const SubBatch& part) {
   return part.kinds() == 1 ? session_.write(all) : session_.transact(all);
 }
 
-// write_together() failed on a locked row and changed nothing.
+// write_together() failed on a locked or refused row and changed nothing.
 Status PgChanges::write_by_kind(const SubBatch& part) {
   is_by_kind_ = true;
   for (const std::size_t i : part.cancels) has_cancelled_[i] = false;
   for (const std::size_t i : part.key_cancels) reply_.key_cancels[i] = {};
   for (const std::size_t i : part.changes) has_changed_[i] = false;
-  Status done = Unit{};
-  if (!part.cancels.empty()) done = write_one_kind([&](auto& tx) { cancel(tx, part.cancels, LockPolicy::skipping); });
-  if (done && !part.key_cancels.empty())
-    done = write_one_kind([&](auto& tx) { cancel_free_keys(tx, part.key_cancels); });
-  return done ? write_changes(part.changes) : done;
+  const auto cancel_some = [&](auto& tx, const Indices& items) { cancel(tx, items, LockPolicy::skipping); };
+  const auto cancel_keys_of = [&](auto& tx, const Indices& items) { cancel_free_keys(tx, items); };
+  const auto change_some = [&](auto& tx, const Indices& items) { change(tx, items, LockPolicy::skipping); };
+  Status done = write_one_kind(refused_cancels_, part.cancels, cancel_some);
+  if (done) done = write_one_kind(refused_keys_, part.key_cancels, cancel_keys_of);
+  return done ? write_one_kind(refused_changes_, part.changes, change_some) : done;
 }
 
 // Skips locked rows, so it waits only for the lock of a table: not long, for the other kinds wait behind it.
@@ -150,22 +197,24 @@ Status PgChanges::write_free(const std::function<void(pqxx::transaction_base&)>&
   return done;
 }
 
-// After a conflict the rows are still pending; answer_unchanged() says `locked`.
-Status PgChanges::write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement) {
-  const Status done = write_free(statement);
-  if (!done && is_contention(done.error().code)) return Unit{};
-  return done;
-}
-
-// A shard that is moving to another database refuses changes: halving finds its rows, and the others are written.
-Status PgChanges::write_changes(const Indices& items) {
-  if (items.empty()) return Unit{};
-  const Status done = write_free([&](auto& tx) { change(tx, items, LockPolicy::skipping); });
-  if (done || !is_contention(done.error().code)) return done;
-  if (items.size() == 1 || done.error().field == kLocked) return Unit{};  // answer_unchanged() says `locked`
-  const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
-  if (Status first = write_changes({items.begin(), middle}); !first) return first;
-  return write_changes({middle, items.end()});
+Status PgChanges::write_one_kind(Refusals& refusals, const Indices& items, const WriteItems& statement) {
+  const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
+    const auto first = items.begin() + static_cast<std::ptrdiff_t>(begin);
+    const Indices part(first, first + static_cast<std::ptrdiff_t>(size));
+    const Status done = write_free([&](auto& tx) { statement(tx, part); });
+    if (done) return true;
+    // The whole table is locked. What is still pending is answered by answer_unchanged(), as `locked`.
+    if (done.error().field == kLocked) return false;
+    return done.error();
+  };
+  const auto leave_out = [&](std::size_t i, const Error& why) {
+    if (!is_contention(why.code)) refusals.add(items[i], why);  // otherwise it is answered in the same way
+  };
+  const auto reached = refusals.parts.write(items.size(), write, leave_out);
+  if (!reached) return reached.error();
+  refusals.is_over |= *reached < items.size();
+  for (std::size_t i = *reached; i < items.size(); ++i) refusals.add(items[i], untried(*refusals.last));
+  return Unit{};
 }
 
 void PgChanges::cancel(pqxx::transaction_base& tx, const Indices& items, LockPolicy policy) {
@@ -222,6 +271,9 @@ void PgChanges::change(pqxx::transaction_base& tx, const Indices& items, LockPol
 Status PgChanges::answer_unchanged(const SubBatch& part) {
   const std::size_t cancels = existing_cancels_.size(), changes = existing_changes_.size();
   const auto written = is_by_kind_ ? reply_.key_cancels : std::vector<KeyCancelReply>{};
+  Indices keys;
+  std::ranges::copy_if(part.key_cancels, std::back_inserter(keys),
+                       [&](std::size_t i) { return !refused_keys_.of.contains(i); });
   return session_.read([&](pqxx::nontransaction& tx) {
     // After a lost connection this runs again, and everything below adds to these.
     existing_.cancels.resize(cancels);
@@ -230,17 +282,25 @@ Status PgChanges::answer_unchanged(const SubBatch& part) {
     existing_changes_.resize(changes);
     if (is_by_kind_) reply_.key_cancels = written;
     answer_unchanged_jobs(tx, part);
-    if (is_by_kind_) answer_keys_by_state(tx, part.key_cancels);
+    if (is_by_kind_) answer_keys_by_state(tx, keys);
   });
+}
+
+// A refused row is not read: what is damaged may fail the answers of the others.
+bool PgChanges::is_unanswered_cancel(std::size_t i) const {
+  return !has_cancelled_[i] && !refused_cancels_.of.contains(i);
+}
+bool PgChanges::is_unanswered_change(std::size_t i) const {
+  return !has_changed_[i] && !refused_changes_.of.contains(i);
 }
 
 // An unchanged job that is still pending is locked, or its shard is moving.
 void PgChanges::answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch& part) {
   std::vector<JobId> ids;
   for (const std::size_t i : part.cancels)
-    if (!has_cancelled_[i]) ids.push_back(batch_.cancels[i]);
+    if (is_unanswered_cancel(i)) ids.push_back(batch_.cancels[i]);
   for (const std::size_t i : part.changes)
-    if (!has_changed_[i]) ids.push_back(batch_.changes[i].job);
+    if (is_unanswered_change(i)) ids.push_back(batch_.changes[i].job);
   if (ids.empty()) return;
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -262,7 +322,7 @@ void PgChanges::answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch
     return it == found.end() || it->second.job_id == id ? std::nullopt : std::optional(it->second.job_id);
   };
   for (const std::size_t i : part.cancels) {
-    if (has_cancelled_[i]) continue;
+    if (!is_unanswered_cancel(i)) continue;
     if (const auto existing = stands_for(batch_.cancels[i])) {
       existing_.cancels.push_back(*existing);
       existing_cancels_.push_back(i);
@@ -272,7 +332,7 @@ void PgChanges::answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch
     tell(batch_.cancels[i], reply_.cancels[i], CancelReply::Kind::locked);
   }
   for (const std::size_t i : part.changes) {
-    if (has_changed_[i]) continue;
+    if (!is_unanswered_change(i)) continue;
     if (const auto existing = stands_for(batch_.changes[i].job)) {
       existing_.changes.push_back({*existing, batch_.changes[i].when});
       existing_changes_.push_back(i);

@@ -8,15 +8,22 @@
 //    is moving to another database).
 //  - Then the sub-batch is written kind by kind: one transaction for the cancels, one for the cancels by key, one
 //    or more for new deadlines. Rows that are still locked are skipped, and their requests are answered `locked`.
+//  - The same is done if the database refuses a row. Each kind is then written in smaller and smaller parts
+//    (PartWriter) until the request that is the reason is alone, and gets the Error. After kMostRefusedInARow of a
+//    kind, in all sub-batches together, the rest of the kind gets it untried.
 //  - With ChangeBatch::is_retry sub-batches are written kind by kind from the start.
 //
 // Thread: the session's owner.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "ports/client_store.h"
+#include "ports/row_refusal.h"
+#include "postgres/part_writer.h"
 #include "postgres/queries.h"
 #include "postgres/session.h"
 
@@ -44,24 +51,39 @@ class PgChanges {
     bool is_empty() const { return cancels.empty() && key_cancels.empty() && changes.empty(); }
     int kinds() const { return !cancels.empty() + !key_cancels.empty() + !changes.empty(); }
   };
+  // The requests of one kind that the database refuses.
+  struct Refusals {
+    PartWriter parts;
+    std::map<std::size_t, Error> of{};  // by index in the batch
+    std::optional<Error> last{};
+    bool is_over = false;  // too many in a row: no further request of the kind is tried
+
+    void add(std::size_t item, const Error& why) {
+      of.emplace(item, why);
+      last = why;
+    }
+  };
+  using WriteItems = std::function<void(pqxx::transaction_base&, const Indices&)>;
 
   SubBatch next_sub_batch();
   Status write(const SubBatch& part);
   Status write_together(const SubBatch& part);
   Status write_by_kind(const SubBatch& part);
-  // Runs a statement that skips locked rows, in a transaction of its own.
+  // Executes a statement that skips locked rows, in a transaction of its own.
   Status write_free(const std::function<void(pqxx::transaction_base&)>& statement);
-  // On a lock conflict it returns Ok and writes nothing; answer_unchanged() then answers the requests of this kind.
-  Status write_one_kind(const std::function<void(pqxx::transaction_base&)>& statement);
-  // On a lock conflict it writes each half in a transaction of its own, so that jobs of a write-frozen shard do not
-  // delay others.
-  Status write_changes(const Indices& items);
+  // Refuses the requests of kinds that are not tried any more, and removes them from the part.
+  void refuse_untried(SubBatch& part);
+  // Executes `statement` for the items, in parts if rows of them are refused, or their shards are write-frozen. Items
+  // of frozen shards, and all if the table is locked, are not written; answer_unchanged() then answers them.
+  Status write_one_kind(Refusals& refusals, const Indices& items, const WriteItems& statement);
   void cancel(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
   void cancel_keys(pqxx::transaction_base& tx, const Indices& items);  // all or none; fills the whole reply
   // For kind by kind: skips locked rows, and fills only the ids that were cancelled.
   void cancel_free_keys(pqxx::transaction_base& tx, const Indices& items);
   void change(pqxx::transaction_base& tx, const Indices& items, sql::LockPolicy policy);
-  // Answers the requests that changed nothing, by the present state of their jobs and keys.
+  bool is_unanswered_cancel(std::size_t i) const;
+  bool is_unanswered_change(std::size_t i) const;
+  // Answers the requests that changed nothing and were not refused, by the present state of their jobs and keys.
   Status answer_unchanged(const SubBatch& part);
   void answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch& part);
   void answer_keys_by_state(pqxx::transaction_base& tx, const Indices& items);
@@ -73,10 +95,18 @@ class PgChanges {
   // requests with the id of that job.
   Status redo_for_existing_jobs();
 
+  ChangeBatchReply take_reply();
+
   Session& session_;
   const int shards_;
   const ChangeBatch& batch_;
-  ChangeBatchReply reply_;
+  // By index in the batch; those of refused requests do not count.
+  struct Replies {
+    std::vector<CancelReply> cancels;
+    std::vector<KeyCancelReply> key_cancels;
+    std::vector<ChangeReply> changes;
+  } reply_;
+  Refusals refused_cancels_, refused_keys_, refused_changes_;
   std::vector<bool> has_cancelled_, has_changed_;     // by index in the batch: the request was written
   std::vector<bool> is_taken_key_, is_taken_change_;  // by index in the batch: it is in a sub-batch
   ChangeBatch existing_;                              // for redo_for_existing_jobs()

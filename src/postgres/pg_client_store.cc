@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/job_rows.h"
 #include "postgres/part_writer.h"
@@ -28,10 +29,8 @@ constexpr int kCreateTries = 3;
 // A partial batch begins no wait for a held key this long after its first one.
 constexpr auto kWaitsOfBatch = std::chrono::seconds(3);
 
-// Of a batch with keys. A value that only the database refuses costs no other job.
-bool is_held_or_invalid(const Error& error) {
-  return error.code == ErrorCode::conflict || error.code == ErrorCode::invalid;
-}
+// A job that cannot be cancelled. What meets a lock concerns all that is cancelled with it.
+bool is_refused_cancel(const Error& error) { return is_refused_row(error) && error.code != ErrorCode::conflict; }
 
 CancelReply cancelled(Job job) { return {CancelReply::Kind::cancelled, job.job_id, std::move(job)}; }
 
@@ -114,25 +113,38 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
       (mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held;
   if (!is_by_itself || !has_keys) {
     auto created = create_at_once(jobs, mode, kCreateTries);
-    if (created || !is_by_itself || created.error().code != ErrorCode::invalid) return created;
+    if (created || !is_by_itself) return created;
+    if (!is_row_error(created.error()) || is_contention(created.error().code)) return created;
   }
   std::vector<CreateReply> replies(jobs.size());
   std::vector<std::size_t> held;
+  // Values that the database does not take are the fault of the caller's jobs, however many there are.
+  int unwritable_in_a_row = 0;
+  std::optional<Error> last;
+  const auto refuse = [&](std::size_t i, const Error& why) {
+    const auto kind = why.code == ErrorCode::invalid ? CreateReply::Kind::invalid : CreateReply::Kind::unwritable;
+    replies[i] = {kind, 0, {}, {}, {}, {}, why.message};
+  };
   const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
+    if (unwritable_in_a_row >= kMostRefusedInARow) {
+      for (std::size_t i = begin; i < begin + size; ++i) refuse(i, untried(*last));
+      return false;
+    }
     auto created = create_at_once(jobs.subspan(begin, size), CreateMode::each_if_free, 1);
     if (!created) return created.error();
     std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(begin));
+    unwritable_in_a_row = 0;
     return true;
   };
   const auto leave_out = [&](std::size_t i, const Error& why) {
-    if (why.code == ErrorCode::invalid)
-      replies[i] = {CreateReply::Kind::invalid, 0, {}, {}, {}, {}, why.message};
-    else
-      held.push_back(i);
+    if (why.code == ErrorCode::conflict) return held.push_back(i);
+    refuse(i, why);
+    if (why.code == ErrorCode::invalid) return;
+    ++unwritable_in_a_row;
+    last = why;
   };
   const int waits = mode == CreateMode::each_but_held ? kMostHeldTries : kMostKeyWaits;
-  const auto reached =
-      PartWriter(is_held_or_invalid, waits, PartWriter::kAnyNumber).write(jobs.size(), write, leave_out);
+  const auto reached = PartWriter(is_row_error, waits, PartWriter::kAnyNumber).write(jobs.size(), write, leave_out);
   if (!reached) return reached.error();
   for (std::size_t i = *reached; i < jobs.size(); ++i) held.push_back(i);
   bool may_wait = waits_for_keys(mode);
@@ -146,6 +158,8 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
       replies[i] = std::move(late->front());
     else if (is_contention(late.error().code))
       may_wait = false;
+    else if (is_refused_row(late.error()))
+      refuse(i, late.error());
     else
       return Error{ErrorCode::in_doubt, late.error().message, ""};  // the others are created
   }
@@ -211,29 +225,60 @@ Status PgClientStore::cancel_unanswered(std::span<const JobId> unanswered, sql::
   });
 }
 
+Status PgClientStore::cancel_in_parts(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies,
+                                      std::optional<Error>& refusal) {
+  const auto refuse = [&](std::size_t i) { replies[unanswered[i]] = {CancelReply::Kind::refused, unanswered[i], {}}; };
+  const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
+    // A larger part may have cancelled some of them before it failed.
+    std::vector<JobId> part;
+    std::ranges::copy_if(unanswered.subspan(begin, size), std::back_inserter(part),
+                         [&](JobId id) { return !replies.contains(id); });
+    if (const Status done = cancel_unanswered(part, policy, replies); !done) return done.error();
+    return false;  // what was cancelled has its reply: a later failure leaves it in no doubt
+  };
+  const auto leave_out = [&](std::size_t i, const Error& why) {
+    refuse(i);
+    refusal = why;
+  };
+  PartWriter parts(is_refused_cancel, PartWriter::kAnyNumber, kMostRefusedInARow);
+  const auto reached = parts.write(unanswered.size(), write, leave_out);
+  if (!reached) return reached.error();
+  for (std::size_t i = *reached; i < unanswered.size(); ++i) refuse(i);
+  return Unit{};
+}
+
 Result<std::vector<CancelReply>> PgClientStore::cancel(std::span<const JobId> jobs, LockWait wait) {
   const std::set<JobId> all(jobs.begin(), jobs.end());
   CancelReplies replies;
-  // First all jobs together. If a row is locked, the jobs that are not locked, so that one locked row does not delay
-  // them. Last the locked ones, waiting for their locks.
+  std::optional<Error> refusal;  // the last
+  // First all jobs together. If a row is locked or refused, the jobs that are not locked, so that one locked row does
+  // not delay them, in parts in which no row is refused. Last the locked ones, waiting for their locks.
   for (const auto policy : {sql::LockPolicy::together, sql::LockPolicy::skipping, sql::LockPolicy::waiting}) {
     std::vector<JobId> unanswered;
     std::ranges::copy_if(all, std::back_inserter(unanswered), [&](JobId id) { return !replies.contains(id); });
     if (unanswered.empty() || (policy == sql::LockPolicy::waiting && wait == LockWait::none)) break;
-    const Status done = cancel_unanswered(unanswered, policy, replies);
-    if (done) continue;
+    const bool is_first = policy == sql::LockPolicy::together;
+    const Status done = is_first ? cancel_unanswered(unanswered, policy, replies)
+                                 : cancel_in_parts(unanswered, policy, replies, refusal);
+    if (done || (is_first && is_refused_cancel(done.error()))) continue;
     const ErrorCode why = done.error().code;
     // Earlier passes are committed, so their answers are returned.
     if (why == ErrorCode::unavailable && !replies.empty()) break;
     if (!is_contention(why) || policy == sql::LockPolicy::skipping) return done.error();
   }
+  const auto is_refused = [](const auto& reply) { return reply.second.kind == CancelReply::Kind::refused; };
+  if (refusal && replies.size() == all.size() && std::ranges::all_of(replies, is_refused)) return *refusal;
   std::vector<CancelReply> ordered;
   for (JobId id : jobs) {
     auto it = replies.find(id);
     if (it != replies.end() && it->second.kind == CancelReply::Kind::not_found && it->second.job_id != id) {
       auto existing = cancel({&it->second.job_id, 1}, wait);
-      if (!existing) return Error{ErrorCode::in_doubt, existing.error().message, ""};  // others may be cancelled
-      it->second = std::move(existing->front());
+      if (existing)
+        it->second = std::move(existing->front());
+      else if (is_refused_cancel(existing.error()))
+        it->second.kind = CancelReply::Kind::refused;
+      else
+        return Error{ErrorCode::in_doubt, existing.error().message, ""};  // others may be cancelled
     }
     ordered.push_back(it == replies.end() ? CancelReply{CancelReply::Kind::locked, id, {}} : it->second);
     // Exactly one caller gets the answer that it cancelled the job.

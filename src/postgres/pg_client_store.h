@@ -52,6 +52,10 @@ class PgClientStore final : public ClientStore {
   // Cancels the jobs and adds their replies, except for locked rows. `unanswered`: jobs without a reply. REQUIRES: it
   // is sorted.
   Status cancel_unanswered(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies);
+  // As cancel_unanswered(), in parts. Jobs whose rows the database refuses to write are answered so; `refusal` gets the
+  // last Error.
+  Status cancel_in_parts(std::span<const JobId> unanswered, sql::LockPolicy policy, CancelReplies& replies,
+                         std::optional<Error>& refusal);
   // pg_retries.cc: makes dead jobs pending, and adds them to `revival`, as those that the database refuses. Skips jobs
   // that another transaction has locked or whose key it holds, and jobs whose shard is write-frozen (moving). A call
   // that meets too many held keys or refused jobs does not reach all jobs; the next one begins with the others.

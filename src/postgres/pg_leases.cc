@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/pg_client_store.h"
@@ -51,6 +52,7 @@ class PgClientStore::LeaseWrite {
     const bool is_any_settled = std::ranges::any_of(replies_, [](const LeaseResult& reply) {
       return reply.kind != LeaseReply::busy && reply.kind != LeaseReply::in_doubt;
     });
+    // A refused row is settled: it is no reason for an Error of the leases beside it.
     if (trouble_ && !is_any_settled && !is_contention(trouble_->code)) return *trouble_;
     return std::move(replies_);
   }
@@ -67,21 +69,34 @@ class PgClientStore::LeaseWrite {
 
   // False: the database does not answer.
   bool write(Indices indices) {
+    if (indices.empty()) return true;
+    if (refused_in_a_row_ >= kMostRefusedInARow) return refuse(indices, untried(*trouble_));
     const auto written = statement_(indices);
     if (written) {
+      refused_in_a_row_ = 0;
       for (std::size_t i = 0; i < indices.size(); ++i)
         if (const auto type = (*written)[i]) replies_[indices[i]] = {LeaseReply::applied, *type};
       return true;
     }
     trouble_ = written.error();
-    if (trouble_->code == ErrorCode::moved && shard(indices.front()) != shard(indices.back())) {
-      // One shard is write-frozen: the others are written without it.
+    const bool is_refused = is_refused_row(*trouble_) && !is_contention(trouble_->code);
+    if (is_refused && indices.size() == 1) {
+      ++refused_in_a_row_;
+      return refuse(indices, *trouble_);
+    }
+    if (is_refused || (trouble_->code == ErrorCode::moved && shard(indices.front()) != shard(indices.back()))) {
+      // A row is refused, or one shard is write-frozen: the others are written without it.
       const std::size_t half = indices.size() / 2;
       return write(indices.first(half)) && write(indices.subspan(half));
     }
     if (trouble_->code == ErrorCode::in_doubt)
       for (const std::size_t i : indices) replies_[i].kind = LeaseReply::in_doubt;
     return is_contention(trouble_->code);
+  }
+
+  bool refuse(Indices indices, const Error& why) {
+    for (const std::size_t i : indices) replies_[i] = {LeaseReply::refused, 0, why.message};
+    return true;
   }
 
   // Unchanged leases that are not held are stale, unless their shard does not live here; held ones are locked or their
@@ -110,6 +125,7 @@ class PgClientStore::LeaseWrite {
   const Statement statement_;
   std::vector<LeaseResult> replies_;
   std::optional<Error> trouble_;  // the last
+  int refused_in_a_row_ = 0;      // each alone, and nothing was written since
 };
 
 Result<std::vector<LeaseResult>> PgClientStore::finish_leased(std::span<const FinishRequest> requests,

@@ -6,12 +6,14 @@
 #include <span>
 #include <tuple>
 
+#include "ports/row_refusal.h"
+
 namespace tocsin {
 namespace {
 
-// Errors for which writing the items in smaller parts does not help.
+// Errors of creates for which writing them in smaller parts does not help.
 bool concerns_all(const Error& error) {
-  return error.code == ErrorCode::in_doubt || error.code == ErrorCode::unavailable;
+  return error.code == ErrorCode::in_doubt || (error.code == ErrorCode::unavailable && !is_refused_row(error));
 }
 
 using CreateSpan = std::span<CreateItem>;
@@ -33,10 +35,12 @@ struct Unanswered {
 
 // Writes the items in their order, some at a time. Fewer, where they meet a held key, until it is alone; more again
 // behind it. So keys that are all held cost one try each, and a single one among many costs the logarithm of their
-// number.
+// number. The same finds a create that the database refuses. After kMostRefusedInARow that it cannot write now, the
+// rest is answered untried; values that it does not take are no sign that it would refuse the others.
 void write_in_turn(ClientStore& client_store, CreateSpan items, int tries, Unanswered& rest) {
   std::size_t size = kMostCreates;
   std::size_t fault_before = 0;  // an item before this index is at fault, if it is greater than `begin`
+  int unwritable_in_a_row = 0;   // each alone
   for (std::size_t begin = 0; begin < items.size();) {
     if (tries == 0) {
       std::ranges::move(items.subspan(begin), std::back_inserter(rest.unreached));
@@ -47,6 +51,7 @@ void write_in_turn(ClientStore& client_store, CreateSpan items, int tries, Unans
     auto replies = create_all(client_store, part);
     if (replies) {
       for (std::size_t i = 0; i < size; ++i) part[i].done(std::move((*replies)[i]));
+      unwritable_in_a_row = 0;
       begin += size;
       size = begin < fault_before ? std::max<std::size_t>((fault_before - begin) / 2, 1) : 2 * size;
       size = std::min(size, kMostCreates);
@@ -73,6 +78,10 @@ void write_in_turn(ClientStore& client_store, CreateSpan items, int tries, Unans
       part.front().done(error);
     }
     fault_before = ++begin;
+    if (error.code == ErrorCode::unavailable && ++unwritable_in_a_row == kMostRefusedInARow) {
+      for (const CreateItem& item : items.subspan(begin)) item.done(untried(error));
+      return;
+    }
   }
 }
 
@@ -90,14 +99,6 @@ std::size_t move_held_last(std::vector<CreateItem>& items) {
   const auto last =
       std::stable_partition(items.begin(), items.end(), [&](const auto& item) { return !held.contains(key(item)); });
   return static_cast<std::size_t>(last - items.begin());
-}
-
-template <class Item>
-std::vector<Item> second_half(std::vector<Item>& items) {
-  const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
-  std::vector<Item> rest(std::make_move_iterator(middle), std::make_move_iterator(items.end()));
-  items.erase(middle, items.end());
-  return rest;
 }
 
 ChangeBatch batch_of(const std::vector<ChangeItem>& items, LockedRowAttempt which) {
@@ -118,13 +119,21 @@ bool is_locked(const KeyCancelReply& reply) { return !reply.locked.empty() && re
 
 // False: the row is locked, and the item may be tried again.
 template <class Request, class Reply>
-bool answered(const PendingRequest<Request, Reply>& asked, Reply& reply, LockedRowAttempt which) {
-  if (is_locked(reply) && (which == LockedRowAttempt::first || which == LockedRowAttempt::second)) return false;
+bool answered(const PendingRequest<Request, Reply>& asked, Result<Reply>& reply, LockedRowAttempt which) {
+  if (reply && is_locked(*reply) && (which == LockedRowAttempt::first || which == LockedRowAttempt::second))
+    return false;
   asked.done(std::move(reply));
   return true;
 }
 
 constexpr std::size_t kMostLeases = 1'000;  // in one statement
+
+// The answer to a call. Of leases that are all refused the caller is told why.
+Result<std::vector<LeaseResult>> settled(std::vector<LeaseResult> replies) {
+  const auto is_refused = [](const LeaseResult& reply) { return reply.kind == LeaseReply::refused; };
+  if (replies.empty() || !std::ranges::all_of(replies, is_refused)) return replies;
+  return Error{ErrorCode::unavailable, replies.front().why, kRefused};
+}
 
 // True: the call is answered. False: leases of it are locked. Then `asked` keeps only these, and its `done` adds the
 // replies of the others to theirs.
@@ -137,7 +146,7 @@ bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& as
     locked.push_back(asked.request[i]);
     indices.push_back(i);
   }
-  if (indices.empty()) return asked.done(std::move(replies)), true;
+  if (indices.empty()) return asked.done(settled(std::move(replies))), true;
   if (indices.size() == replies.size()) return false;
   asked.request = std::move(locked);
   asked.done = [all = std::move(replies), indices,
@@ -148,15 +157,16 @@ bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& as
         merged[indices[i]] = (*rest)[i];
       } else if (rest.error().code == ErrorCode::in_doubt) {
         merged[indices[i]].kind = LeaseReply::in_doubt;
+      } else if (rest.error().field == kRefused) {
+        merged[indices[i]] = {LeaseReply::refused, 0, rest.error().message};
       }
     }
-    done(std::move(merged));
+    done(settled(std::move(merged)));
   };
   return false;
 }
 
-// Writes calls of one kind together, up to kMostLeases leases at a time. If a statement fails through one call's fault,
-// each call is written alone. Locked calls go to `locked`.
+// Writes calls of one kind together, up to kMostLeases leases at a time. Locked calls go to `locked`.
 template <class Kind, class Write>
 void write_together(std::vector<LeaseItem> calls, const Write& write, std::vector<LeaseItem>& locked) {
   const auto asked = [&](std::size_t i) -> Kind& { return std::get<Kind>(calls[i].what); };
@@ -165,14 +175,6 @@ void write_together(std::vector<LeaseItem> calls, const Write& write, std::vecto
     for (; end < calls.size() && (end == begin || all.size() + asked(end).request.size() <= kMostLeases); ++end)
       std::ranges::copy(asked(end).request, std::back_inserter(all));
     auto replies = write(all);
-    if (!replies && end - begin > 1 && !concerns_all(replies.error())) {
-      for (std::size_t i = begin; i < end; ++i) {
-        std::vector<LeaseItem> one;
-        one.push_back(std::move(calls[i]));
-        write_together<Kind>(std::move(one), write, locked);
-      }
-      continue;
-    }
     for (std::size_t i = begin, next = 0; i < end; ++i) {
       if (!replies) {
         asked(i).done(replies.error());
@@ -266,9 +268,7 @@ std::vector<ChangeItem> write_retries(ClientStore& client_store, std::vector<Cha
     ChangeItem& item = items[i];
     if (!replies)
       refuse(item, replies.error());
-    else if (auto& reply = (*replies)[i]; !reply)
-      refuse(item, reply.error());
-    else if (!answered(std::get<RetryAsked>(item.what), *reply, which))
+    else if (!answered(std::get<RetryAsked>(item.what), (*replies)[i], which))
       locked.push_back(std::move(item));
   }
   return locked;
@@ -281,13 +281,7 @@ std::vector<ChangeItem> write_together(ClientStore& client_store, std::vector<Ch
   std::vector<ChangeItem> locked;
   auto replies = client_store.change_together(batch_of(items, which));
   if (!replies) {
-    if (items.size() == 1 || concerns_all(replies.error())) {
-      for (ChangeItem& item : items) refuse(item, replies.error());
-      return locked;
-    }
-    std::vector<ChangeItem> rest = second_half(items);
-    locked = write_together(client_store, std::move(items), which);
-    std::ranges::move(write_together(client_store, std::move(rest), which), std::back_inserter(locked));
+    for (ChangeItem& item : items) refuse(item, replies.error());
     return locked;
   }
   std::size_t cancels = 0, keys = 0, changes = 0;

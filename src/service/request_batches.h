@@ -49,9 +49,9 @@ using ReadItem = std::variant<GetAsked, ListAsked>;
 // The three write_... functions answer every item that they do not return. A returned item is locked: another
 // transaction holds its row, or its shard is moving to another database.
 //
-// Errors: unavailable and in_doubt go to all items of the statement. Another error is usually the fault of one item, so
-// the batch is written again in smaller parts until only that item gets the error. The client store does the same for
-// retries of dead jobs (RetryAsked).
+// Errors: an item whose row the database refuses to write (ports/row_refusal.h) gets the Error alone. Of creates
+// write_creates() finds it, in smaller and smaller parts of the batch, because the client store creates all of a call
+// or none; of the others the client store does. Other Errors go to all items of the statement.
 
 // Returns an item if another transaction holds its idempotency key, or the job that has the key. Each try that meets a
 // held key takes some 5 ms, so there are at most `tries` of them for items whose key was not held before. As many, or a
@@ -78,7 +78,7 @@ void answer_reads(ClientStore& client_store, std::vector<ReadItem> items);
 std::size_t most_rows(const ReadItem& item);
 
 // Answers the item with the error. If some leases of a call have been answered already, the others are answered one by
-// one: as `in_doubt` for Error in_doubt, otherwise as `busy`.
+// one: as `in_doubt` for Error in_doubt, as `refused` for that of a refused row, otherwise as `busy`.
 void refuse(ChangeItem& item, const Error& error);
 void refuse(LeaseItem& item, const Error& error);
 

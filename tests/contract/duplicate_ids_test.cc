@@ -101,13 +101,13 @@ TEST_P(StoreContract, ADuplicateIdBlocksNoVerbThatEndsJobs) {
        [&](const auto& ids) {
          ChangeBatch batch;
          batch.cancels = ids;
-         const auto replies = must(db->client_store().change_together(batch)).cancels;
+         const auto replies = change_together(batch).cancels;
          return static_cast<std::size_t>(std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind));
        }},
       {"cancel by key", JobStatus::cancelled, [&](const auto&) {
          ChangeBatch batch;
          batch.key_cancels = {{"cancel by key", {}}};
-         return must(db->client_store().change_together(batch)).key_cancels.front().cancelled.size();
+         return change_together(batch).key_cancels.front().cancelled.size();
        }}};
   for (const Ending& ending : endings) {
     SCOPED_TRACE(ending.name);

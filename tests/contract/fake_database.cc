@@ -90,13 +90,18 @@ class FakeFixture final : public StoreFixture {
   }
   void come_home() override { database_.lives_here = nullptr; }
   void give_id(JobId finished, JobId id) override { database_.give_id(finished, id); }
-  void refuse(JobId job) override { database_.refuse(job); }
+  void refuse(JobId job, Refusal how) override { database_.refuse(job, error_of(how)); }
+  void refuse_new(const std::string& biz_id, Refusal how) override { database_.refuse_new(biz_id, error_of(how)); }
   void refuse_nothing() override { database_.refuse_nothing(); }
   void stop_standby() override { standby_ = database_.snapshot(); }
   void fail_over() override { database_.restore(standby_); }
   void begin_ids_anew() override { database_.begin_ids_anew(); }
 
  private:
+  static Error error_of(Refusal how) {
+    return how == Refusal::of_values ? FakeDatabase::refused_row() : FakeDatabase::unwritable_row();
+  }
+
   WallTime now_{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
   FakeDatabase database_{[this] { return now(); }, 4};
   FakeJobStore store_{database_}, other_store_{database_};

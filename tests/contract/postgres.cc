@@ -158,13 +158,13 @@ class PostgresFixture final : public StoreFixture {
     pqxx::nontransaction(watch_).exec("UPDATE tocsin.job_history SET job_id = " + std::to_string(id) +
                                       " WHERE job_id = " + std::to_string(finished));
   }
-  void refuse(JobId job) override {
-    refuse_nothing();
-    pqxx::nontransaction(watch_).exec("ALTER TABLE tocsin.job_history ADD CONSTRAINT refused CHECK (job_id <> " +
-                                      std::to_string(job) + ")");
+  void refuse(JobId job, Refusal how) override { refuse_if("job.job_id = " + std::to_string(job), how); }
+  void refuse_new(const std::string& biz_id, Refusal how) override {
+    refuse_if("TG_OP = 'INSERT' AND job.biz_id = '" + biz_id + "'", how);
   }
   void refuse_nothing() override {
-    pqxx::nontransaction(watch_).exec("ALTER TABLE tocsin.job_history DROP CONSTRAINT IF EXISTS refused");
+    if (std::exchange(refusals_, "").empty()) return;
+    pqxx::nontransaction(watch_).exec("DROP FUNCTION public.refuse() CASCADE");
   }
   void stop_standby() override {
     standby_sequence_ = pqxx::nontransaction(watch_).exec1("SELECT nextval('tocsin.job_seq')")[0].as<std::int64_t>();
@@ -175,8 +175,28 @@ class PostgresFixture final : public StoreFixture {
   }
   void begin_ids_anew() override { begin_ids_at(1); }
 
+  ~PostgresFixture() override { refuse_nothing(); }
+
  private:
   static constexpr int kLockTimeoutMs = 50;
+
+  // `condition`: on `job`, the row. Every write of a live job executes the trigger; only a claim gives it a token.
+  void refuse_if(const std::string& condition, Refusal how) {
+    const bool is_first = refusals_.empty();
+    refusals_ += "IF " + condition + " THEN RAISE EXCEPTION 'it is refused' USING ERRCODE = '" +
+                 (how == Refusal::of_values ? "23514" : "P0001") + "'; END IF; ";
+    pqxx::work tx(watch_);
+    tx.exec(
+        "CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE job "
+        "tocsin.job_live; BEGIN job := CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END; IF TG_OP = 'UPDATE' AND "
+        "NEW.claim_token IS NOT NULL AND NEW.claim_token IS DISTINCT FROM OLD.claim_token THEN RETURN NEW; END IF; " +
+        refusals_ + "RETURN job; END $$");
+    if (is_first)
+      tx.exec(
+          "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON tocsin.job_live FOR EACH ROW EXECUTE FUNCTION "
+          "public.refuse()");
+    tx.commit();
+  }
 
   void begin_ids_at(std::int64_t last) {
     pqxx::nontransaction(watch_).exec("SELECT setval('tocsin.job_seq', " + std::to_string(last) + ")");
@@ -216,6 +236,7 @@ class PostgresFixture final : public StoreFixture {
   PostgresDatabase& database_;
   SystemClock clock_;
   pqxx::connection watch_;
+  std::string refusals_;  // the statements of the trigger
   std::int64_t standby_sequence_ = 0;
   Session session_{config()}, other_session_{config()}, client_session_{config()}, other_client_session_{config()},
       report_session_{report_config()};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "postgres/pg_client_store.h"
+#include "support/must.h"
 #include "support/test_database.h"
 
 namespace tocsin {
@@ -42,8 +43,8 @@ TEST(RepeatedRead, CancelsAJobThatAnotherIdStandsForOnce) {
   const auto reply = client_store.change_together(batch);
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(session.connections(), connections + 1) << "the session was not ended";
-  EXPECT_EQ(reply->cancels.at(0).kind, CancelReply::Kind::cancelled);
-  EXPECT_EQ(reply->cancels.at(0).job_id, id);
+  EXPECT_EQ(must(reply->cancels.at(0)).kind, CancelReply::Kind::cancelled);
+  EXPECT_EQ(must(reply->cancels.at(0)).job_id, id);
 }
 
 }  // namespace

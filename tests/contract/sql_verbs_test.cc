@@ -9,6 +9,7 @@
 #include "postgres/pg_client_store.h"
 #include "postgres/pg_outbox.h"
 #include "postgres/pg_type_store.h"
+#include "support/must.h"
 #include "support/process.h"
 #include "support/test_database.h"
 
@@ -106,8 +107,8 @@ TEST_F(SqlVerbs, ACopyOfAMovingShardIsNeitherCancelledNorRescheduled) {
   batch.cancels = {id};
   batch.key_cancels = {{"moving", {}}};
   const auto together = client_store.change_together(batch);
-  EXPECT_TRUE(!together || (together->cancels.front().kind != CancelReply::Kind::cancelled &&
-                            together->key_cancels.front().cancelled.empty()));
+  EXPECT_TRUE(!together || (must(together->cancels.front()).kind != CancelReply::Kind::cancelled &&
+                            must(together->key_cancels.front()).cancelled.empty()));
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_live WHERE job_id = " + job + " AND status = 0"), 1);
   EXPECT_EQ(database.number("SELECT count(*) FROM tocsin.job_history"), 0);
 }
@@ -322,16 +323,16 @@ TEST_F(SqlVerbs, AnAliasIdIsFoundByEveryVerb) {
   batch.changes = {{id, {}}};
   auto reply = client_store.change_together(batch);
   ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->changes.front().kind, ChangeReply::Kind::changed);
-  EXPECT_EQ(reply->changes.front().job->job_id, job);
+  EXPECT_EQ(must(reply->changes.front()).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(must(reply->changes.front()).job->job_id, job);
   batch = {};
   batch.cancels = {id, job, id};
   reply = client_store.change_together(batch);
   ASSERT_TRUE(reply);
   int cancelled = 0;
-  for (const CancelReply& each : reply->cancels) {
-    cancelled += each.kind == CancelReply::Kind::cancelled;
-    EXPECT_EQ(each.job_id, job);
+  for (const auto& each : reply->cancels) {
+    cancelled += must(each).kind == CancelReply::Kind::cancelled;
+    EXPECT_EQ(must(each).job_id, job);
   }
   EXPECT_EQ(cancelled, 1);
   const auto many = client_store.cancel(ids, LockWait::some_seconds);

@@ -133,6 +133,15 @@ CancelReply StoreContract::cancel(JobId job) {
 
 ChangeReply StoreContract::retry(JobId job) { return must(must(db->client_store().retry_each({&job, 1})).at(0)); }
 
+StoreContract::Together StoreContract::change_together(const ChangeBatch& batch) {
+  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
+  Together all;
+  for (const auto& each : reply.cancels) all.cancels.push_back(must(each));
+  for (const auto& each : reply.key_cancels) all.key_cancels.push_back(must(each));
+  for (const auto& each : reply.changes) all.changes.push_back(must(each));
+  return all;
+}
+
 std::map<JobStatus, std::int64_t> StoreContract::counts_of(TypeId type) {
   std::map<JobStatus, std::int64_t> counts;
   for (const TypeCount& count : must(db->reports().counts()))

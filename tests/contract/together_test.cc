@@ -19,7 +19,7 @@ TEST_P(StoreContract, ChangeTogetherAnswersEachVerb) {
   batch.cancels = {jobs[0], jobs[5], make_job_id(777'777, 1)};
   batch.key_cancels = {{"b", {}}, {"nobody", {}}, {"e", {}}};
   batch.changes = {{jobs[3], at(time)}, {jobs[4], {}}, {jobs[5], {}}, {make_job_id(777'777, 1), in(kLong)}};
-  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
+  const Together reply = change_together(batch);
 
   ASSERT_EQ(reply.cancels.size(), 3u);
   EXPECT_EQ(reply.cancels[0].kind, CancelKind::cancelled);
@@ -58,10 +58,10 @@ TEST_P(StoreContract, ChangeTogetherAcceptsEachKindAlone) {
   cancels.cancels = {jobs[0]};
   keys.key_cancels = {{"b", type_id}};
   changes.changes = {{jobs[2], in(kLong * 2)}};
-  EXPECT_EQ(must(db->client_store().change_together(cancels)).cancels.front().kind, CancelKind::cancelled);
-  EXPECT_EQ(must(db->client_store().change_together(keys)).key_cancels.front().cancelled, JobIds{jobs[1]});
-  EXPECT_EQ(must(db->client_store().change_together(changes)).changes.front().kind, ChangeKind::changed);
-  EXPECT_TRUE(must(db->client_store().change_together({})).cancels.empty());
+  EXPECT_EQ(change_together(cancels).cancels.front().kind, CancelKind::cancelled);
+  EXPECT_EQ(change_together(keys).key_cancels.front().cancelled, JobIds{jobs[1]});
+  EXPECT_EQ(change_together(changes).changes.front().kind, ChangeKind::changed);
+  EXPECT_TRUE(change_together({}).cancels.empty());
 }
 
 TEST_P(StoreContract, ChangeTogetherReportsACancelToOneOfManyRequests) {
@@ -69,7 +69,7 @@ TEST_P(StoreContract, ChangeTogetherReportsACancelToOneOfManyRequests) {
   ChangeBatch batch;
   batch.cancels = {id, id, id, both};
   batch.key_cancels = {{"b", {}}, {"b", type_id}, {"b", {}}, {"c", {}}};
-  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
+  const Together reply = change_together(batch);
   EXPECT_EQ(reply.cancels[0].kind, CancelKind::cancelled);
   EXPECT_EQ(reply.cancels[1].kind, CancelKind::finished);
   EXPECT_EQ(reply.cancels[2].kind, CancelKind::finished);
@@ -90,7 +90,7 @@ TEST_P(StoreContract, ChangeTogetherAppliesRepeatedChangesInOrder) {
   const WallTime first = db->now() + std::chrono::hours(5), second = db->now() + std::chrono::hours(6);
   ChangeBatch batch;
   batch.changes = {{id, at(first)}, {id, at(second)}};
-  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
+  const Together reply = change_together(batch);
   EXPECT_EQ(reply.changes[0].job->action_time, first);
   EXPECT_EQ(reply.changes[1].job->action_time, second);
   EXPECT_EQ(find(id).action_time, second);
@@ -106,7 +106,7 @@ TEST_P(StoreContract, ChangeTogetherDelaysOnlyTheRequestOfALockedRow) {
     batch.cancels = {jobs[0], other};
     batch.key_cancels = {{"a", {}}, {is_retry ? "e" : "b", {}}};
     batch.changes = {{jobs[0], {}}, {jobs[2], in(kLong * 2)}};
-    const ChangeBatchReply reply = must(db->client_store().change_together(batch));
+    const Together reply = change_together(batch);
     EXPECT_EQ(reply.cancels[0].kind, CancelKind::locked);
     EXPECT_EQ(reply.cancels[1].kind, CancelKind::cancelled);
     EXPECT_TRUE(reply.key_cancels[0].cancelled.empty());
@@ -125,7 +125,7 @@ TEST_P(StoreContract, ChangeTogetherSkipsAKeyWithTooManyJobs) {
   const JobIds many = create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether + 1, later("many")));
   ChangeBatch batch;
   batch.key_cancels = {{"many", {}}, {"some", {}}};
-  const ChangeBatchReply reply = must(db->client_store().change_together(batch));
+  const Together reply = change_together(batch);
   EXPECT_TRUE(reply.key_cancels[0].is_too_many);
   EXPECT_TRUE(reply.key_cancels[0].cancelled.empty());
   EXPECT_EQ(find(many.front()).status, JobStatus::pending);
@@ -139,7 +139,7 @@ TEST_P(StoreContract, ChangeTogetherNamesTheNewestEndedJobsOfAKey) {
   const JobId last = create(later("past"));
   ChangeBatch batch;
   batch.key_cancels = {{"past", {}}};
-  const KeyCancelReply reply = must(db->client_store().change_together(batch)).key_cancels.front();
+  const KeyCancelReply reply = change_together(batch).key_cancels.front();
   EXPECT_EQ(reply.cancelled, JobIds{last});
   EXPECT_TRUE(reply.has_more_finished);
   ASSERT_LE(reply.finished.size(), ClientStore::kMostNamed);
@@ -158,14 +158,14 @@ TEST_P(StoreContract, ChangeTogetherSeparatesEndedJobsOfAKeyByType) {
   cancel(old);
   create(std::vector<NewJob>(ClientStore::kMostNamed, foreign));
   must(db->client_store().cancel_all("key", other_type_id));
-  const KeyCancelReply ended = must(db->client_store().change_together(of_type)).key_cancels.front();
+  const KeyCancelReply ended = change_together(of_type).key_cancels.front();
   EXPECT_TRUE(ended.cancelled.empty());
   EXPECT_TRUE(ended.finished.empty());
   EXPECT_TRUE(ended.has_more_finished) << old << " is behind those of the other type";
 
   create(std::vector<NewJob>(ClientStore::kMostOfOneKeyTogether, foreign));
   const JobId last = create(later("key"));
-  const KeyCancelReply live = must(db->client_store().change_together(of_type)).key_cancels.front();
+  const KeyCancelReply live = change_together(of_type).key_cancels.front();
   EXPECT_TRUE(live.is_too_many);
   EXPECT_TRUE(live.cancelled.empty() && live.running.empty() && live.locked.empty());
   EXPECT_EQ(find(last).status, JobStatus::pending);
@@ -178,7 +178,7 @@ TEST_P(StoreContract, ChangeTogetherNamesEndedJobsOfAKeyUpToABound) {
   must(db->client_store().cancel_all("past", std::nullopt));
   ChangeBatch batch;
   batch.key_cancels = {{"past", type_id}};
-  const KeyCancelReply reply = must(db->client_store().change_together(batch)).key_cancels.front();
+  const KeyCancelReply reply = change_together(batch).key_cancels.front();
   EXPECT_EQ(reply.finished.size(), ClientStore::kMostNamed);
   EXPECT_FALSE(reply.has_more_finished);
 }

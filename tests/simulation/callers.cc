@@ -192,7 +192,10 @@ void Callers::cancel_these(const std::vector<JobId>& jobs, int session) {
       together.cancels = batch;
       auto replies = client_store.change_together(together);
       if (!replies) return replies.error();
-      return std::move(replies->cancels);
+      std::vector<CancelReply> told;  // a refused job was not cancelled
+      for (const Result<CancelReply>& reply : replies->cancels)
+        if (reply) told.push_back(*reply);
+      return told;
     }));
   }
 }
@@ -219,8 +222,9 @@ void Callers::change(int session) {
   batch.changes.push_back({job, is_move ? std::optional(when) : std::nullopt});
   const auto replies =
       ask(database.id, session, [&](FakeClientStore& client_store) { return client_store.change_together(batch); });
-  const ChangeReply* reply = replies ? &replies->changes.front() : nullptr;
-  if (reply && reply->kind == ChangeReply::Kind::changed) hint(candidate(*reply->job));
+  if (!replies || !replies->changes.front()) return;
+  const ChangeReply& reply = *replies->changes.front();
+  if (reply.kind == ChangeReply::Kind::changed) hint(candidate(*reply.job));
 }
 
 void Callers::repair(int session) {

@@ -127,7 +127,7 @@ void Consumers::settle(int session, SimNode& node, const ClaimedJob& claimed, co
     const auto replies = call(session, job.job_id, [&](FakeClientStore& client_store) {
       return client_store.finish_leased({&request, 1}, node.name());
     });
-    if (!replies || replies->front().kind == LeaseReply::busy) {
+    if (!replies || replies->front().kind == LeaseReply::busy || replies->front().kind == LeaseReply::refused) {
       world_.scheduler.sleep(up_to(500ms));
       continue;
     }

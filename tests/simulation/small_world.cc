@@ -277,7 +277,7 @@ bool SmallWorld::has_ended() const {
 
 bool SmallWorld::cancel(JobId job) {
   const auto reply = ground_.database.cancel({job}, ground_.database.now());
-  if (reply->front().kind != CancelReply::Kind::cancelled) return false;
+  if (!reply || reply->front().kind != CancelReply::Kind::cancelled) return false;
   return ground_.cancelled.insert(job), true;
 }
 
@@ -286,7 +286,8 @@ bool SmallWorld::cancel_twice(JobId job) {
   ChangeBatch both;
   both.cancels = {job, job};
   const auto replies = ground_.database.change_together(both, ground_.database.now()).cancels;
-  const auto told = std::ranges::count(replies, CancelReply::Kind::cancelled, &CancelReply::kind);
+  const auto told = std::ranges::count_if(
+      replies, [](const auto& reply) { return reply && reply->kind == CancelReply::Kind::cancelled; });
   if (told > 1) ground_.breaks("I3: two callers were told that they cancelled one job");
   if (told > 0) ground_.cancelled.insert(job);
   return told > 0;

@@ -175,10 +175,14 @@ bool FakeBackend::lease(LeaseCall call) {
 
 namespace {
 
-// As a node answers a call whose rows are all locked.
+// As a node answers a call whose rows are all locked, or all refused.
 Result<std::vector<LeaseResult>> unless_all_locked(Result<std::vector<LeaseResult>> replies) {
-  const auto is_locked = [](const LeaseResult& reply) { return reply.kind == LeaseReply::busy; };
-  if (!replies || replies->empty() || !std::ranges::all_of(*replies, is_locked)) return replies;
+  const auto are_all = [&](LeaseReply kind) {
+    return std::ranges::all_of(*replies, [kind](const LeaseResult& reply) { return reply.kind == kind; });
+  };
+  if (!replies || replies->empty()) return replies;
+  if (are_all(LeaseReply::refused)) return Error{ErrorCode::unavailable, replies->front().why, kRefused};
+  if (!are_all(LeaseReply::busy)) return replies;
   return Error{ErrorCode::conflict, "another transaction holds its row", ""};
 }
 

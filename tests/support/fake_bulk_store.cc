@@ -160,7 +160,7 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
     if (job.job_id <= progress.last) continue;
     if (n++ == limit) return progress.batch;
     progress.last = job.job_id;
-    if (database_.refuses(job.job_id)) progress.batch.refusal = FakeDatabase::refused_row();
+    if (database_.refuses(job.job_id)) progress.batch.refusal = database_.refusal(job.job_id);
     if (database_.refuses(job.job_id) || database_.is_locked(job.job_id)) {
       progress.locked.push_back(job.job_id);
     } else if (change(bulk, job.job_id)) {
@@ -173,7 +173,7 @@ Result<BulkBatch> FakeBulkStore::run_batch(const Bulk& bulk, int limit) {
   const auto jobs = changed_by(bulk);
   for (const JobId job : std::exchange(progress.locked, {})) {
     const bool still_matches = std::ranges::binary_search(jobs, job, {}, &Job::job_id);
-    if (database_.refuses(job)) progress.batch.refusal = FakeDatabase::refused_row();
+    if (database_.refuses(job)) progress.batch.refusal = database_.refusal(job);
     const bool is_free = !database_.refuses(job) && !database_.is_locked(job);
     if (still_matches && is_free && change(bulk, job)) ++progress.batch.changed;
   }

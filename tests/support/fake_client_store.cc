@@ -74,6 +74,12 @@ bool FakeDatabase::is_held(const NewJob& job) const {
   return job.on_conflict != OnConflict::keep && key != keys_.end() && is_locked(key->second);
 }
 
+// Of a job whose key exists already nothing is created.
+const Error* FakeDatabase::refusal_of_new(const NewJob& job) const {
+  const auto why = refused_new_.find(job.biz_id);
+  return why == refused_new_.end() || (job.idempotency_key && keys_.contains(key_of(job))) ? nullptr : &why->second;
+}
+
 void FakeDatabase::give_id(JobId finished, JobId id) {
   auto record = history_.extract(finished);
   record.key() = record.mapped().job.job_id = id;
@@ -124,6 +130,8 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
   TOCSIN_ASSERT(jobs.size() <= 10'000);
   Undo undo;
   std::vector<CreateReply> replies;
+  const bool is_by_itself =
+      (mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held;
   int held = 0;
   for (const NewJob& job : jobs) {
     if (lives_here && !lives_here(shard_of(job.biz_id, shards_))) {
@@ -133,7 +141,7 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
     const bool is_reached = mode != CreateMode::each_but_held || held < ClientStore::kMostHeldTries;
     if (is_held(job) || !is_reached) {
       if (waits_for_keys(mode)) ++lock_waits;
-      if ((mode == CreateMode::each_by_itself && jobs.size() > 1) || mode == CreateMode::each_but_held) {
+      if (is_by_itself) {
         ++held;
         replies.push_back({CreateReply::Kind::locked, 0, {}, {}, {}, {}});
         continue;
@@ -141,7 +149,18 @@ Result<std::vector<CreateReply>> FakeDatabase::create(const std::vector<NewJob>&
       roll_back(undo);
       return Error{ErrorCode::conflict, "another session holds the key of " + job.biz_id, ""};
     }
-    replies.push_back(create_one(job, undo, now));
+    const Error* const why = refusal_of_new(job);
+    if (why && !is_by_itself) {
+      roll_back(undo);
+      return *why;
+    }
+    if (!why) {
+      replies.push_back(create_one(job, undo, now));
+      continue;
+    }
+    const bool is_invalid = why->code == ErrorCode::invalid;
+    replies.push_back(
+        {is_invalid ? CreateReply::Kind::invalid : CreateReply::Kind::unwritable, 0, {}, {}, {}, {}, why->message});
   }
   const auto refused = std::ranges::find_if(replies, &CreateReply::is_refused);
   if (is_undone_by_refusal(mode) && refused != replies.end()) {
@@ -158,6 +177,7 @@ CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
   if (const auto row = live_.find(id); row != live_.end()) {
     if (row->second.job.status == JobStatus::running && !bugs.cancels_running)
       return {CancelReply::Kind::running, id, row->second.job};
+    if (refuses(id)) return {CancelReply::Kind::refused, id, {}};
     to_history(row, JobStatus::cancelled, Kind::cancelled, 0, now);
     return {CancelReply::Kind::cancelled, id, history_.at(id).job};
   }
@@ -169,6 +189,8 @@ CancelReply FakeDatabase::cancel_one(JobId id, WallTime now) {
 Result<std::vector<CancelReply>> FakeDatabase::cancel(const std::vector<JobId>& jobs, WallTime now) {
   std::vector<CancelReply> replies;
   for (const JobId id : jobs) replies.push_back(cancel_one(id, now));
+  const auto is_refused = [](const CancelReply& reply) { return reply.kind == CancelReply::Kind::refused; };
+  if (!replies.empty() && std::ranges::all_of(replies, is_refused)) return *refusal(jobs.back());
   return replies;
 }
 
@@ -196,7 +218,7 @@ Result<CancelAllReply> FakeDatabase::cancel_all(const std::string& biz_id, std::
   return reply;
 }
 
-KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
+Result<KeyCancelReply> FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
   const auto is_of_type = [&](const Row& row) { return !key.type || row.job.type_id == *key.type; };
   KeyCancelReply reply;
   std::vector<JobId> live;
@@ -213,6 +235,11 @@ KeyCancelReply FakeDatabase::cancel_key(const KeyCancel& key, WallTime now) {
   std::ranges::sort(live);
   for (const JobId id : live) {
     const Row& row = live_.at(id);
+    const bool is_cancelled = is_of_type(row) && row.job.status == JobStatus::pending && !is_locked(id);
+    if (const auto why = refusal(id); why && is_cancelled) return *why;
+  }
+  for (const JobId id : live) {
+    const Row& row = live_.at(id);
     if (!is_of_type(row)) continue;
     const bool is_pending = row.job.status == JobStatus::pending;
     const bool is_cancelled = is_pending && cancel_one(id, now).kind == CancelReply::Kind::cancelled;
@@ -226,12 +253,17 @@ ChangeBatchReply FakeDatabase::change_together(const ChangeBatch& batch, WallTim
   std::map<JobId, CancelReply> told;
   for (const JobId id : batch.cancels) {
     const CancelReply mine = cancel_one(id, now);
+    if (mine.kind == CancelReply::Kind::refused) {
+      reply.cancels.emplace_back(*refusal(id));
+      continue;
+    }
     reply.cancels.push_back(bugs.answers_twice ? told.try_emplace(id, mine).first->second : mine);
   }
   for (const KeyCancel& key : batch.key_cancels) reply.key_cancels.push_back(cancel_key(key, now));
   for (const PendingChange& change : batch.changes) {
     const auto changed = change.when ? reschedule(change.job, *change.when, now) : run_now(change.job, now);
-    reply.changes.push_back(changed ? *changed : ChangeReply{ChangeReply::Kind::locked, {}});
+    const bool is_locked = !changed && changed.error().code == ErrorCode::conflict;
+    reply.changes.push_back(is_locked ? ChangeReply{ChangeReply::Kind::locked, {}} : changed);
   }
   return reply;
 }
@@ -275,7 +307,7 @@ std::vector<KeyList> FakeDatabase::list_keys(const std::vector<KeyQuery>& querie
   return lists;
 }
 
-ChangeReply FakeDatabase::refusal(JobId id) const {
+ChangeReply FakeDatabase::unchanged(JobId id) const {
   const std::optional<Job> job = find(id);
   if (!job) return {};
   if (is_final(job->status)) return {ChangeReply::Kind::finished, job};
@@ -284,9 +316,10 @@ ChangeReply FakeDatabase::refusal(JobId id) const {
 
 Result<ChangeReply> FakeDatabase::reschedule(JobId id, const When& when, WallTime now) {
   const auto row = live_.find(id);
-  if (row == live_.end()) return refusal(id);
+  if (row == live_.end()) return unchanged(id);
   if (is_locked(id)) return locked_row(id);
-  if (row->second.job.status != JobStatus::pending) return refusal(id);
+  if (row->second.job.status != JobStatus::pending) return unchanged(id);
+  if (const auto why = refusal(id)) return *why;
   edit_live(row, [&](Row& r) {
     r.job.action_time = instant(when, now);
     r.job.fire_at = std::max(r.job.action_time, now);
@@ -300,9 +333,10 @@ Result<ChangeReply> FakeDatabase::reschedule(JobId id, const When& when, WallTim
 
 Result<ChangeReply> FakeDatabase::run_now(JobId id, WallTime now) {
   const auto row = live_.find(id);
-  if (row == live_.end()) return refusal(id);
+  if (row == live_.end()) return unchanged(id);
   if (is_locked(id)) return locked_row(id);
-  if (row->second.job.status != JobStatus::pending) return refusal(id);
+  if (row->second.job.status != JobStatus::pending) return unchanged(id);
+  if (const auto why = refusal(id)) return *why;
   edit_live(row, [&](Row& r) { r.job.fire_at = r.job.gmt_modified = now; });
   tell(Kind::hastened, row->second, now);
   return ChangeReply{ChangeReply::Kind::changed, row->second.job};
@@ -310,25 +344,31 @@ Result<ChangeReply> FakeDatabase::run_now(JobId id, WallTime now) {
 
 Result<ChangeReply> FakeDatabase::retry(JobId id, WallTime now) {
   const auto row = history_.find(id);
-  if (row == history_.end() || row->second.job.status != JobStatus::dead) return refusal(id);
+  if (row == history_.end() || row->second.job.status != JobStatus::dead) return unchanged(id);
   if (is_removed(row->second.job.type_id)) return ChangeReply{ChangeReply::Kind::type_removed, row->second.job};
   if (is_locked(id)) return ChangeReply{ChangeReply::Kind::locked, row->second.job};
+  if (const auto why = refusal(id)) return *why;
   if (live_.contains(id)) {
     free_id(id, now);
-    return refusal(id);
+    return unchanged(id);
   }
   revive(id, now, now);
   return ChangeReply{ChangeReply::Kind::changed, live_.at(id).job};
 }
 
-int FakeDatabase::retry_many(const ClientStore::RetryMany& request, WallTime now) {
+Result<int> FakeDatabase::retry_many(const ClientStore::RetryMany& request, WallTime now) {
   std::vector<std::pair<WallTime, JobId>> dead;
+  std::optional<Error> refused;
   for (const auto& [id, row] : history_) {
     const Job& job = row.job;
     if (job.status != JobStatus::dead || job.type_id != request.type_id || is_removed(job.type_id)) continue;
     if ((request.from && *job.finished_at < *request.from) || (request.to && *job.finished_at >= *request.to)) continue;
-    dead.emplace_back(*job.finished_at, id);
+    if (refuses(id))
+      refused = refusal(id);
+    else
+      dead.emplace_back(*job.finished_at, id);
   }
+  if (dead.empty() && refused) return *refused;
   std::ranges::sort(dead);
   if (static_cast<int>(dead.size()) > request.limit) dead.resize(static_cast<std::size_t>(request.limit));
   const Duration gap{request.rate_per_s ? static_cast<std::int64_t>(1e6 / *request.rate_per_s) : 0};
@@ -381,6 +421,10 @@ Result<std::vector<LeaseResult>> FakeDatabase::finish_leased(const std::vector<F
     LeaseResult& result = results.emplace_back();
     if (!holds({request.job_id, request.token}, now)) continue;
     const TypeId type = live_.at(request.job_id).job.type_id;
+    if (const auto why = refusal(request.job_id); why && !is_locked(request.job_id)) {
+      result = {LeaseReply::refused, 0, why->message};
+      continue;
+    }
     const FinishReply reply = finish_one(request, node, now);
     if (reply == FinishReply::applied) result = {LeaseReply::applied, type};
     if (reply == FinishReply::busy) result.kind = LeaseReply::busy;
@@ -395,6 +439,10 @@ Result<std::vector<LeaseResult>> FakeDatabase::extend(const std::vector<Extensio
     if (!holds(lease, now)) continue;
     if (is_locked(lease.job_id)) {
       reply.kind = LeaseReply::busy;
+      continue;
+    }
+    if (const auto why = refusal(lease.job_id)) {
+      reply = {LeaseReply::refused, 0, why->message};
       continue;
     }
     const auto row = live_.find(lease.job_id);

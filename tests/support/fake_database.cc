@@ -311,7 +311,7 @@ std::vector<Fired> FakeDatabase::fire(const std::vector<Candidate>& jobs, const 
 Result<std::vector<Fired>> FakeDatabase::fire_due(Lane lane, DueSpan span, int limit, const std::string& node,
                                                   WallTime now) {
   const std::vector<JobId> due = due_in(lane, span, limit, now);
-  if (refuses_any(due)) return refused_row();
+  if (const auto why = refusal(due)) return *why;
   std::vector<Fired> fired;
   for (const JobId id : due) fired.push_back(fire_row(live_.find(id), node, now));
   return fired;
@@ -388,7 +388,7 @@ Result<int> FakeDatabase::drop_too_late(Lane lane, WallTime before, int limit, i
     if (fire_at >= std::min(before, now) || static_cast<int>(late.size()) >= limit) break;
     if (!is_locked(id) && --passed < 0) late.push_back(id);
   }
-  if (refuses_any(late)) return refused_row();
+  if (const auto why = refusal(late)) return *why;
   for (const JobId id : late) {
     const auto row = live_.find(id);
     append_error(row->second.job, now, node, "too late");

@@ -16,6 +16,7 @@
 #include "ports/client_store.h"
 #include "ports/job_store.h"
 #include "ports/report_store.h"
+#include "ports/row_refusal.h"
 #include "ports/type_store.h"
 #include "support/fake_bugs.h"
 #include "support/fake_members.h"
@@ -124,15 +125,23 @@ class FakeDatabase {
                                     const std::optional<std::string>& key) const;
   bool has_other_writers() const { return writers_.size() > 1; }  // besides the asking one
 
-  // The statement that ends this job fails with Error invalid, and so does the rest of its batch.
-  void refuse(JobId job) { refused_.insert(job); }
-  void accept(JobId job) { refused_.erase(job); }
-  void refuse_nothing() { refused_.clear(); }
-  bool refuses(JobId job) const { return refused_.contains(job); }
-  bool refuses_any(const std::vector<JobId>& jobs) const {
-    return std::any_of(jobs.begin(), jobs.end(), [&](JobId job) { return refuses(job); });
-  }
+  // What ends, changes or revives this job, or creates a job of the business key, is refused with this Error. A call
+  // that is all or nothing fails with it. Claims are not refused.
   static Error refused_row() { return {ErrorCode::invalid, "a row that no table takes", ""}; }
+  static Error unwritable_row() { return {ErrorCode::unavailable, "a trigger fails", kRefused}; }
+  void refuse(JobId job, const Error& why = refused_row()) { refused_.insert_or_assign(job, why); }
+  void refuse_new(const std::string& biz_id, const Error& why) { refused_new_.insert_or_assign(biz_id, why); }
+  void accept(JobId job) { refused_.erase(job); }
+  void refuse_nothing() { refused_.clear(), refused_new_.clear(); }
+  bool refuses(JobId job) const { return refused_.contains(job); }
+  std::optional<Error> refusal(JobId job) const {
+    const auto why = refused_.find(job);
+    return why == refused_.end() ? std::nullopt : std::optional(why->second);
+  }
+  std::optional<Error> refusal(const std::vector<JobId>& jobs) const {
+    const auto job = std::find_if(jobs.begin(), jobs.end(), [&](JobId each) { return refuses(each); });
+    return job == jobs.end() ? std::nullopt : refusal(*job);
+  }
   // The state after a restore: a finished job has the id of another job, and the id sequence begins anew.
   void give_id(JobId finished, JobId id);
   void begin_ids_anew();
@@ -180,7 +189,7 @@ class FakeDatabase {
   Result<std::vector<LeaseResult>> finish_leased(const std::vector<FinishRequest>& requests, const std::string& node,
                                                  WallTime now);
   Result<std::vector<LeaseResult>> extend(const std::vector<Extension>& extensions, WallTime now);
-  int retry_many(const ClientStore::RetryMany& request, WallTime now);
+  Result<int> retry_many(const ClientStore::RetryMany& request, WallTime now);
   // ReportStore
   std::optional<Job> find(JobId job) const;
   std::vector<Job> list(const JobFilter& filter) const;
@@ -227,13 +236,14 @@ class FakeDatabase {
     return {job.biz_id, job.type_id, *job.idempotency_key};
   }
   bool is_held(const NewJob& job) const;
+  const Error* refusal_of_new(const NewJob& job) const;
   CreateReply create_one(const NewJob& job, Undo& undo, WallTime now);
   CreateReply answer_with_existing(const NewJob& job, Live row, Undo& undo, WallTime now);
   void roll_back(const Undo& undo);
   bool holds(const Lease& lease, WallTime now) const;
   CancelReply cancel_one(JobId job, WallTime now);
-  KeyCancelReply cancel_key(const KeyCancel& key, WallTime now);
-  ChangeReply refusal(JobId job) const;
+  Result<KeyCancelReply> cancel_key(const KeyCancel& key, WallTime now);
+  ChangeReply unchanged(JobId job) const;
 
   WallClock clock_;
   const int shards_;
@@ -251,8 +261,10 @@ class FakeDatabase {
   }
   std::int64_t last_number_ = 0, number_shift_ = 0;
   std::map<Key, JobId> keys_;  // of live_ and history_
-  std::set<JobId> locked_, refused_;
-  std::set<JobId> held_jobs_;  // locked by open Transactions, like the next two
+  std::set<JobId> locked_;
+  std::map<JobId, Error> refused_;
+  std::map<std::string, Error> refused_new_;  // by biz_id
+  std::set<JobId> held_jobs_;                 // locked by open Transactions, like the next two
   std::multiset<TypeId> held_types_;
   std::set<Key> held_keys_;
   std::vector<std::pair<ClaimToken, Row>> unflushed_;  // claims that a crash would lose, each with the row before it

@@ -46,6 +46,12 @@ Result<FunctionReply> FakeFunctionStore::run(const FunctionName& function, std::
     if (!business_.bugs.keeps_effects) business_.effects = before;
     return FunctionReply{{}, failure, is_too_slow};
   }
+  for (const FinishRequest& request : requests) {
+    const auto why = database_.refusal(request.job_id);
+    if (!why) continue;
+    business_.effects = before;
+    return *why;
+  }
   database_.finish(requests, node, database_.now());
   if (lose_answers > 0) {
     --lose_answers;

@@ -55,7 +55,7 @@ Result<std::vector<Fired>> FakeJobStore::fire(std::span<const Candidate> jobs, c
   using Replies = Result<std::vector<Fired>>;
   return call<std::vector<Fired>>("fire", true, [&db = database_, j = copied(jobs), node](WallTime now) -> Replies {
     for (const Candidate& job : j)
-      if (db.refuses(job.job_id)) return FakeDatabase::refused_row();
+      if (const auto why = db.refusal(job.job_id)) return *why;
     return db.fire(j, node, now);
   });
 }
@@ -71,7 +71,7 @@ Result<std::vector<FinishReply>> FakeJobStore::finish(std::span<const FinishRequ
   return call<std::vector<FinishReply>>("finish", true,
                                         [&db = database_, r = copied(requests), node](WallTime now) -> Replies {
                                           for (const FinishRequest& request : r)
-                                            if (db.refuses(request.job_id)) return FakeDatabase::refused_row();
+                                            if (const auto why = db.refusal(request.job_id)) return *why;
                                           return db.finish(r, node, now);
                                         });
 }
@@ -83,8 +83,7 @@ Result<std::vector<std::optional<Duration>>> FakeJobStore::leases_left(std::span
 
 Result<int> FakeJobStore::mark_dead(std::span<const JobId> jobs) {
   return call<int>("mark_dead", true, [&db = database_, j = copied(jobs)](WallTime now) -> Result<int> {
-    for (const JobId job : j)
-      if (db.refuses(job)) return FakeDatabase::refused_row();
+    if (const auto why = db.refusal(j)) return *why;
     return db.mark_dead(j, now);
   });
 }

@@ -37,8 +37,8 @@ CancelReply FakeDatabase::Transaction::cancel(JobId job, WallTime now) {
   take_id(now);
   const auto row = database_.live_.find(job);
   if (has_ended() || database_.is_locked(job)) return {CancelReply::Kind::locked, job, {}};
-  if (row == database_.live_.end() || row->second.job.status != JobStatus::pending)
-    return database_.cancel_one(job, now);  // changes nothing
+  const bool is_pending = row != database_.live_.end() && row->second.job.status == JobStatus::pending;
+  if (!is_pending || database_.refuses(job)) return database_.cancel_one(job, now);  // changes nothing
   database_.held_jobs_.insert(job);
   cancelled_.emplace_back(job, now);
   return {CancelReply::Kind::cancelled, job, row->second.job};
@@ -52,7 +52,11 @@ bool FakeDatabase::Transaction::commit() {
     database_.insert_live(std::move(made.row));
     database_.tell(Change::Kind::created, database_.live_.at(id), made.at);
   }
-  for (const auto& [job, at] : std::exchange(cancelled_, {})) database_.cancel_one(job, at);
+  for (const auto& [job, at] : std::exchange(cancelled_, {})) {
+    const auto refusal = database_.refused_.extract(job);  // comes too late: its row is written
+    database_.cancel_one(job, at);
+    if (refusal) database_.refuse(job, refusal.mapped());
+  }
   writer_.reset();
   return true;
 }

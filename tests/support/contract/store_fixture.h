@@ -34,6 +34,10 @@ class Business {
   virtual void commit() = 0;
 };
 
+// How the database refuses a row: it does not take the values (Error invalid), or cannot write it now (Error
+// unavailable, kRefused).
+enum class Refusal { of_values, for_now };
+
 // A fresh, empty database with one session of each kind and a second one of the kinds that race.
 class StoreFixture {
  public:
@@ -74,9 +78,10 @@ class StoreFixture {
   virtual void come_home() = 0;
   // What a restore can do: the finished job's record has the id of another job of its shard.
   virtual void give_id(JobId finished, JobId id) = 0;
-  // What JobStore writes to end this job is refused for its values, with all that the statement would write; until
-  // refuse_nothing().
-  virtual void refuse(JobId job) = 0;
+  // What ends, changes or revives this job is refused, with all that the statement would write; claims of it are not.
+  virtual void refuse(JobId job, Refusal how = Refusal::of_values) = 0;
+  // So is what creates a job of this business key.
+  virtual void refuse_new(const std::string& biz_id, Refusal how) = 0;
   virtual void refuse_nothing() = 0;
   // The standby hears no more; and it takes over: the jobs created meanwhile are lost, the sequence of job ids is where
   // it was, and every session has ended. REQUIRES: there was no job when it heard no more.
@@ -128,6 +133,13 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   FinishReply finish(const FinishRequest& request);
   CancelReply cancel(JobId job);
   ChangeReply retry(JobId job);
+  // The replies to a batch of which the database refuses nothing.
+  struct Together {
+    std::vector<CancelReply> cancels;
+    std::vector<KeyCancelReply> key_cancels;
+    std::vector<ChangeReply> changes;
+  };
+  Together change_together(const ChangeBatch& batch);
   // From now on jobs of the type are too late a millisecond after their time.
   void set_lateness_limit();
   void let_pass(Duration time) { db->wait_until(db->now() + time); }
@@ -145,7 +157,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   ChangeReply change(const PendingChange& change) {
     ChangeBatch batch;
     batch.changes = {change};
-    return must(db->client_store().change_together(batch)).changes.front();
+    return change_together(batch).changes.front();
   }
 
   std::int64_t last_seed_ = 0;

@@ -112,6 +112,21 @@ TEST_F(RequestsInDoubt, ALockedAckThatEndsInDoubtIsToldSo) {
   EXPECT_EQ(kinds_of(*reply), (std::vector{LeaseReply::applied, LeaseReply::in_doubt})) << "it may be written";
 }
 
+TEST_F(RequestsInDoubt, ALockedAckThatIsRefusedLaterIsToldSo) {
+  const Lease a = lease(create("a")), b = lease(create("b"));
+  database.lock(b.job_id);
+  Result<std::vector<LeaseResult>> reply = unasked_;
+  std::vector<LeaseItem> items;
+  items.push_back({ExtensionsAsked{{{a, std::chrono::hours(1)}, {b, std::chrono::hours(1)}}, to(reply)}});
+  auto locked = write_leases(client_store, "n", std::move(items));
+  ASSERT_EQ(locked.size(), 1U);
+  database.unlock(b.job_id);
+  database.refuse(b.job_id, FakeDatabase::unwritable_row());
+  EXPECT_TRUE(write_leases(client_store, "n", std::move(locked)).empty());
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(kinds_of(*reply), (std::vector{LeaseReply::applied, LeaseReply::refused}));
+}
+
 TEST_F(RequestsInDoubt, ALockedAckThatEndsInAnOutageIsBusy) {
   const Lease a = lease(create("a")), b = lease(create("b"));
   database.lock(b.job_id);
