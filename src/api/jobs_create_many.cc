@@ -9,6 +9,7 @@
 #include "api/job_json.h"
 #include "api/jobs_create.h"
 #include "api/resources.h"
+#include "ports/row_refusal.h"
 
 namespace tocsin {
 namespace {
@@ -274,8 +275,8 @@ std::function<void(Stores&)> creating_soon(ApiContext& context, const CallPtr& c
   return [&context, call, parts, is_partial, database_id, first, wait, reply = std::move(reply)](Stores& stores) {
     const auto take_first = [&](Result<Replies> replies) {
       const bool is_held = !replies && replies.error().code == ErrorCode::conflict;
-      const bool is_invalid = !replies && replies.error().code == ErrorCode::invalid;  // one of its jobs
-      if (!is_held && !(is_partial && is_invalid)) return reply(std::move(replies));
+      const bool is_refused = !replies && is_row_error(replies.error());  // one of its jobs
+      if (!is_held && !(is_partial && is_refused)) return reply(std::move(replies));
       if (context.backend.post_waiting(database_id, beginning<Replies>(call, wait, reply))) return;
       if (!is_partial) return reply(std::move(replies));
       replying<Replies>(creating(context, parts, CreateMode::each_but_held), reply)(stores);

@@ -425,6 +425,23 @@ TEST_F(RequestPaths, APartialBatchWhoseOnlyJobHasAHeldKeyAnswersPerItem) {
   EXPECT_EQ(post("/v1/jobs/batch?partial=true", R"({"jobs":[)" + job + "]}").status, 201);
 }
 
+TEST_F(RequestPaths, RefusedRowsAreReportedAndCostNoOtherJob) {
+  const std::string bad = make_job("o-1"), free = make_job("o-2");
+  backend.database.refuse(std::stoll(bad), FakeDatabase::unwritable_row());
+  backend.database.refuse_new("bad", FakeDatabase::unwritable_row());
+  const Answer some = post("/v1/jobs/cancel", R"({"job_ids":[")" + bad + R"(",")" + free + "\"]}");
+  EXPECT_EQ(some.body.at("unavailable"), Json::array({bad}));
+  EXPECT_EQ(some.body.at("cancelled"), Json::array({free}));
+  EXPECT_EQ(post("/v1/jobs/" + bad + "/cancel").status, 503);
+  const std::string jobs = R"({"jobs":[{"biz_type":"order.unpaid","biz_id":"bad","idempotency_key":"k","delay_ms":9},)"
+                           R"({"biz_type":"order.unpaid","biz_id":"o-3","idempotency_key":"k","delay_ms":9}]})";
+  EXPECT_EQ(post("/v1/jobs/batch", jobs).status, 503);
+  const Answer each = post("/v1/jobs/batch?partial=true", jobs);
+  ASSERT_EQ(each.status, 201) << each.text;
+  EXPECT_EQ(each.body.at("items")[0].at("error").at("status"), 503);
+  EXPECT_EQ(each.body.at("items")[1].at("created"), true) << "nothing was created before";
+}
+
 TEST_F(RequestPaths, RequestsBehindManyWaitingOnesAreAnsweredAtOnce) {
   const std::string held = make_job("o-1", R"(,"idempotency_key":"k")"), free = make_job("o-2");
   backend.database.lock(std::stoll(held));

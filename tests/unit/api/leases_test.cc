@@ -174,6 +174,21 @@ TEST_F(Leases, OfLockedRowsAreBusyAndTheOthersAreDone) {
   EXPECT_EQ(results("ack"), (std::vector<std::string>{"ok", "stale"}));
 }
 
+TEST_F(Leases, OfRefusedRowsAreUnavailableAndTheOthersAreDone) {
+  due_job("a");
+  due_job("b");
+  const Json items = lease();
+  Json asked{{"items", Json::array({named(items[0]), named(items[1])})}};
+  backend.database.refuse(std::stoll(items[0].value("job_id", "")), FakeDatabase::unwritable_row());
+  const Answer both = post("/v1/leases/ack", asked.dump());
+  EXPECT_EQ(both.body["items"][0]["result"], "unavailable");
+  EXPECT_EQ(both.body["items"][1]["result"], "ok");
+  asked["items"].erase(1);
+  const Answer alone = post("/v1/leases/ack", asked.dump());
+  EXPECT_EQ(alone.status, 503);
+  EXPECT_NE(alone.body.value("detail", "").find(FakeDatabase::unwritable_row().message), std::string::npos);
+}
+
 TEST_F(Leases, AreOkOnceWrittenEvenIfTheLeaseTableFails) {
   ASSERT_EQ(call("PUT", "/v1/types/ticket", R"({"handler":{"kind":"pull"},"max_running":5})").status, 200);
   due_job("a");
