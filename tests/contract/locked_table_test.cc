@@ -35,9 +35,9 @@ TEST_F(LockedTable, OfCancelledJobsFailsNoRescheduleBesideTheCancel) {
   batch.changes = {{create("c"), {}}};
   lock("cancelled");
   const auto replies = must(client_store.change_together(batch));
-  for (const CancelReply& reply : replies.cancels) EXPECT_EQ(reply.kind, CancelReply::Kind::locked);
-  EXPECT_EQ(replies.key_cancels[0].locked.size(), 1U);
-  EXPECT_EQ(replies.changes[0].kind, ChangeReply::Kind::changed);
+  for (const auto& reply : replies.cancels) EXPECT_EQ(must(reply).kind, CancelReply::Kind::locked);
+  EXPECT_EQ(must(replies.key_cancels[0]).locked.size(), 1U);
+  EXPECT_EQ(must(replies.changes[0]).kind, ChangeReply::Kind::changed);
 }
 
 }  // namespace
