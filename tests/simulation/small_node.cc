@@ -230,6 +230,10 @@ void SmallNode::start() {
   engine_->set_catalog(catalog_);
 }
 
+void SmallNode::hint(const Candidate& job) {
+  if (engine_->hint(job)) seen_[job.job_id].hinted = job.fire_at;
+}
+
 void SmallNode::restart() {
   runs_.clear();
   held_.clear();
@@ -292,7 +296,8 @@ void SmallNode::write_state(std::ostream& out) const {
   }
   for (const auto& [job, row] : seen_)
     if (engine.known.contains(job))
-      out << 'k' << job << ' ' << (row.fire_at - ground_.database.now()).count() << ' ' << row.misses << ' ';
+      out << 'k' << job << ' ' << (row.fire_at - ground_.database.now()).count() << ' ' << row.misses << ' '
+          << (row.hinted == WallTime{} ? 0 : (row.hinted - ground_.database.now()).count()) << ' ';
   for (const auto& store : stores_) store->write_state(out);
   out << engine.known.size() << ' ' << engine.candidates.size() << ' ' << engine.due.size() << ' '
       << engine.due.backlog_lanes() << ' ' << engine.claimed.size() << ' ' << engine.outcomes.size() << ' '

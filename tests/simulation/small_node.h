@@ -95,6 +95,10 @@ class SmallNode {
   SmallNode(SmallGround& ground, int number, std::shared_ptr<const TypeCatalog> catalog);
   ~SmallNode();
 
+  // A caller's reply brings the new time of a job.
+  void hint(const Candidate& job);
+  // A notification asks for a scan from the floor.
+  void sweep() { engine_->request_sweep(); }
   // Kills the process and starts a new one: handlers and memory are lost.
   void restart();
 
@@ -147,7 +151,8 @@ class SmallNode {
   // A row as this process has seen it last.
   struct Seen {
     WallTime fire_at{};
-    int misses = 0;  // claims since then that did not win it
+    int misses = 0;     // claims since then that did not win it
+    WallTime hinted{};  // the time that a caller's reply brought since then
   };
   void start();
   void hold(const std::vector<ClaimedJob>& won, MonoTime asked);
