@@ -97,7 +97,8 @@ SmallWorld::SmallWorld(const SmallWorldBugs& bugs, const SmallScope& scope)
   BizType type;
   type.type_id = 1;
   type.name = "small";
-  type.handler_kind = "small";
+  type.handler_kind = scope.are_in_database ? "sql" : "small";
+  ground_.are_in_database = scope.are_in_database;
   type.backoff.delays = {10ms};
   type.ttr = 20s;
   const auto catalog = std::make_shared<const TypeCatalog>(std::vector<BizType>{type});
@@ -228,11 +229,27 @@ void SmallWorld::list_calls(const Use& use) {
 void SmallWorld::list_handlers(const Use& use) {
   for (const auto& node : nodes_) {
     for (std::size_t i = 0; i < node->running(); ++i) {
+      if (scope_.are_in_database) {
+        list_functions(use, *node, i);
+        continue;
+      }
       use("a handler is done", [&at = *node, i] { return at.answer(i, Outcome::done()), true; });
       trouble(use, "a handler fails", left_.retries,
               [&at = *node, i] { return at.answer(i, Outcome::retry("no")), true; });
     }
   }
+}
+
+void SmallWorld::list_functions(const Use& use, SmallNode& node, std::size_t run) {
+  const auto call = [&at = node, run](const Outcome& outcome, NextWrite effect) {
+    return [&at, run, outcome, effect] { return at.call(run, outcome, effect); };
+  };
+  use("a function is called", call(Outcome::done(), NextWrite::happens));
+  trouble(use, "a function raises an error", left_.retries, call(Outcome::retry("no"), NextWrite::happens));
+  trouble(use, "a function is called, its reply is lost", left_.lost_replies,
+          call(Outcome::done(), NextWrite::loses_its_reply));
+  trouble(use, "a function is called, its transaction ends later", left_.late_writes,
+          call(Outcome::done(), NextWrite::arrives_later));
 }
 
 void SmallWorld::list_sql(const Use& use) {
@@ -285,9 +302,16 @@ bool SmallWorld::step_all() {
   for (const auto& node : nodes_) {
     for (std::size_t stage = 0; stage < node->stages(); ++stage)
       if (node->is_ready(stage)) node->step(stage), has_stepped = true;
-    while (node->running() > 0) node->answer(0, Outcome::done()), has_stepped = true;
+    while (node->running() > 0) end_first(*node), has_stepped = true;
   }
   return has_stepped;
+}
+
+void SmallWorld::end_first(SmallNode& node) {
+  if (scope_.are_in_database)
+    node.call(0, Outcome::done(), NextWrite::happens);
+  else
+    node.answer(0, Outcome::done());
 }
 
 void SmallWorld::pass(Duration time) {

@@ -26,6 +26,7 @@ struct SmallScope {
   int lost_answers = 0;                                      // of cancels and reschedules
   int lost_replies = 1, late_writes = 0, refusals = 0;       // of stages' writes; refusals: of the first job's outcome
   int standstills = 0;                                       // everything stands still for longer than a lease
+  bool are_in_database = false;                              // the handlers: SQL functions
   // True: ready stages step after every event, so their orders are not tried; time passes only by the events below.
   bool runs_by_itself = false;
   int callers = 0;              // each calls create_job in a transaction of its own, all with one key
@@ -142,6 +143,7 @@ class SmallWorld {
   void list_troubles(const Use& use);
   void list_calls(const Use& use);
   void list_handlers(const Use& use);
+  void list_functions(const Use& use, SmallNode& node, std::size_t run);
   void list_sql(const Use& use);
   void trouble(const Use& use, const std::string& name, int& left, const Act& act);
 
@@ -150,6 +152,7 @@ class SmallWorld {
   void advance();
   void pass(Duration time);
   bool step_all();
+  void end_first(SmallNode& node);
   bool crash();
   std::vector<JobId> known_jobs() const;
   bool cancel(JobId job, NextWrite effect);
