@@ -12,7 +12,7 @@ World::World(std::uint64_t seed, const LifeOptions& options)
       trace(options.is_printed),
       databases(draw_database_ids(), scheduler, random, trace),
       checker(scheduler, trace, databases, options.may_lose),
-      has_functions(Random(seed ^ 0xf0c7).unit() < 0.3) {
+      has_functions(Random(seed ^ (std::uint64_t{5} << 32)).unit() < 0.3) {
   context.business = any_business(options.function_bugs);
   for (SimDatabase& database : databases) {
     database.data.bugs = options.bugs;
