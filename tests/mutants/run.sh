@@ -6,8 +6,8 @@
 #   TOCSIN_SIM_SEEDS=n            seeds that the simulator tries per bug (1000)
 #   TOCSIN_MUTANTS_DIR=DIR        where the copy is kept (build/mutants): the next run builds only what has changed
 #
-# The first line of a patch, or else the file `default` of its group, names the rung and the tests: `unit: Webhook.*`; of
-# rung chaos the options of a run: `chaos: --faults kill --minutes 0.5`.
+# The first line of a patch, or else the file `default` of its group, names the rung and the tests: `unit: Webhook.*`.
+# Rung chaos has the options of a run there: `chaos: --faults kill --minutes 0.5`.
 # What was found is written to tests/mutants/results.tsv: group, bug, rung, and the test or promise that noticed it.
 # It needs what the rungs need: PostgreSQL, and for group node RabbitMQ and redis-server. One run at a time.
 set -euo pipefail

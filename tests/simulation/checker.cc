@@ -187,16 +187,20 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
   const bool is_right = change.kind == Kind::done   ? said == O::done
                         : change.kind == Kind::dead ? said == O::dead || (said == O::retry && is_last)
                                                     : said == O::retry && !is_last;
+  if (attempt.is_called && said == O::done && before.effects == 0) fail("effect", name + " is done without any");
   if (!is_right) fail("I5", name + ": the handler said something else than " + to_string(change.kind));
   if (change.kind == Kind::retried && attempt.answer->retry_after &&
       change.job.fire_at < change.db_now + *attempt.answer->retry_after)
     fail("I2", name + ": its retry is due too early");
 }
 
-std::size_t Checker::released_by_others(const std::string& node) const {
+std::size_t Checker::released_lately(const std::string& node, bool by_others) const {
   std::set<JobId> jobs;
-  for (const Released& each : released_)
-    if (each.node != node && scheduler_.now() - each.at < std::chrono::minutes(1)) jobs.insert(each.job);
+  for (const Released& each : released_) {
+    const Duration age = scheduler_.now() - each.at;
+    if (each.node == node ? age < std::chrono::seconds(1) : by_others && age < std::chrono::minutes(1))
+      jobs.insert(each.job);
+  }
   return jobs.size();
 }
 
@@ -343,6 +347,7 @@ void Checker::check_claim_is_held(const std::string& name, const Attempt& attemp
 }
 
 void Checker::check_end() {
+  check_effects();
   for (const auto& [id, record] : records_) {
     const std::string name = "job " + std::to_string(id);
     const auto row = databases_.of(id).data.find(id);

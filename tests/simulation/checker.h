@@ -11,6 +11,7 @@
 //   limit     never more of a type run in the cluster than max_running, nor start faster than its rates
 //   pause     nothing of a paused type starts                   late  what is too late by its type never runs
 //   fair      a due job that is within its limits starts before so many jobs of other types that became due after it
+//   effect    a SQL function has its effect once, in the transaction that makes the job done, under a claim that holds
 //   lease     an ack, nack or extension counts while its lease holds, and then only; its answer says which
 //
 // Where a standby that lacks the last commits takes over, the record goes back as well, and what callers had been told
@@ -56,8 +57,12 @@ class Checker {
   // What happened.
   void on_change(DatabaseId database_id, const FakeDatabase::Change& change);  // committed
   void on_start(const std::string& node, const ClaimedJob& claimed);           // a handler began
-  void on_lease(const std::string& node, const ClaimedJob& claimed);           // a consumer was handed it, and began
-  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);           // and gave its outcome
+  void on_queued(const ClaimedJob& claimed);  // its SQL function will be called, if the claim still holds then
+  // Its function was called, and said so, in the transaction that ends the attempt. An effect is what it says `done`
+  // to.
+  void on_call(const ClaimedJob& claimed, const Outcome& outcome);
+  void on_lease(const std::string& node, const ClaimedJob& claimed);  // a consumer was handed it, and began
+  void on_answer(const ClaimedJob& claimed, const Outcome& outcome);  // and gave its outcome
   // A consumer that had given its answer heard of its ack or nack.
   void on_lease_reply(const ClaimedJob& claimed, LeaseReply reply);
   void on_lease_left(const ClaimedJob& claimed);   // it gives up: no outcome of the attempt will come
@@ -111,8 +116,9 @@ class Checker {
   // The end: the world is at rest.
   void check_end();
 
-  // Jobs that nodes other than this one made due again in the past within the last minute, by releasing their claims.
-  std::size_t released_by_others(const std::string& node) const;
+  // Jobs that were made due again in the past by releasing their claims: by this node within the last second, and, if
+  // asked for, by others within the last minute.
+  std::size_t released_lately(const std::string& node, bool by_others) const;
 
   void fail(const std::string& promise, const std::string& what);
   const std::vector<std::string>& failures() const { return failures_; }
@@ -136,6 +142,7 @@ class Checker {
     bool is_hastened = false;
     bool is_started = false;
     bool is_leased = false;      // by a consumer
+    bool is_called = false;      // a SQL function
     bool is_given_back = false;  // it never started
     bool is_written = false;     // its outcome
     MonoTime ends{};             // the handler's own deadline
@@ -155,6 +162,7 @@ class Checker {
     bool is_changed = false;   // since it was created
     bool is_acknowledged = false;
     bool is_cancel_acknowledged = false;
+    int effects = 0;                        // of its SQL function
     std::set<std::pair<int, int>> started;  // (life, attempt)
   };
 
@@ -194,6 +202,7 @@ class Checker {
   void check_edge(const FakeDatabase::Change& change, const Record& before);
   void check_claim(const FakeDatabase::Change& change, const Record& before);
   void check_result(const FakeDatabase::Change& change, const Record& before);
+  void check_effects();
   void check_claim_is_held(const std::string& name, const Attempt& attempt);
   void check_calm(const FakeDatabase::Change& change, const Record& before);
   void check_flow(const FakeDatabase::Change& change, const Record& before);

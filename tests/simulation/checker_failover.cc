@@ -79,6 +79,7 @@ void Checker::go_back(Record& now, const Record& then) {
   now.row = then.row;
   now.token = then.token;
   now.life = then.life;
+  now.effects = then.effects;
   now.is_hastened = then.is_hastened;
   if (is_cancel_lost) now.is_cancel_acknowledged = false;
 }

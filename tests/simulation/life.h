@@ -11,8 +11,9 @@
 namespace tocsin {
 
 struct LifeOptions {
-  FakeBugs bugs;            // planted in every database
-  bool is_printed = false;  // prints the trace
+  FakeBugs bugs;                   // planted in every database
+  FakeFunctionBugs function_bugs;  // and in its SQL functions
+  bool is_printed = false;         // prints the trace
   // A standby that takes over may lack commits that were acknowledged. False: such a loss is a failure.
   bool may_lose = true;
 };

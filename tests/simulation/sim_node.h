@@ -16,6 +16,7 @@
 #include "pipeline/engine.h"
 #include "simulation/checker.h"
 #include "simulation/sim_database.h"
+#include "simulation/sim_functions.h"
 #include "support/fake_sessions.h"
 
 namespace tocsin {
@@ -29,6 +30,7 @@ struct SimContext {
   Checker& checker;
   bool hears_notifications = false;  // NOTIFY reaches the nodes
   bool has_foreign_writer = false;   // a writer reads its clock long before its transaction has an id
+  FakeBusiness business{};           // whose functions the types of kind `sql` call
   bool has_rivals = false;           // several nodes own every shard: none knows what another releases
 };
 
@@ -70,6 +72,8 @@ class SimNode final : public EventSink {
   void cut_off(DatabaseId database_id, MonoTime until) {
     parts_[static_cast<std::size_t>(database_id)].wire.cut_until(until);
   }
+
+  MonoTime frozen_until() const { return frozen_until_; }
 
   bool is_up() const { return permit_renewer_ != nullptr; }
   bool reaches_control() const { return is_up() && !parts_.front().wire.is_cut(); }
@@ -126,6 +130,7 @@ class SimNode final : public EventSink {
     std::vector<std::unique_ptr<FakeJobStore>> stores;
     std::unique_ptr<Engine> engine;
     std::map<std::uint64_t, Run> runs;  // attempts whose handlers run
+    std::unique_ptr<SimFunctions> functions;
   };
 
   void start_engine(Part& part);

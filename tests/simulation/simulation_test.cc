@@ -104,5 +104,18 @@ TEST(Simulation, NoticesEveryMistakePlantedInTheStore) {
   }
 }
 
+// The claims of these functions are lost by every crash: only the transaction of the call can tell.
+TEST(Simulation, FindsAFunctionThatIsCalledUnderALostClaim) {
+  constexpr std::uint64_t kMostSeeds = 300;
+  LifeOptions options;
+  options.function_bugs.ignores_token = true;
+  std::uint64_t seed = 1;
+  LifeReport report = run_life(seed, options);
+  while (report.failures.empty() && seed < kMostSeeds) report = run_life(++seed, options);
+  ASSERT_FALSE(report.failures.empty());
+  std::printf("  seed %llu  %s\n", static_cast<unsigned long long>(seed), report.failures[0].c_str());
+  EXPECT_TRUE(report.failures[0].starts_with("effect")) << report.failures[0];
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -20,7 +20,9 @@ Duration between(WallTime from, WallTime to) {
 }  // namespace
 
 SmallGround::SmallGround(const SmallWorldBugs& planted)
-    : bugs(planted), database([this] { return kSmallBegin + time.time_since_epoch(); }, 2) {
+    : bugs(planted),
+      database([this] { return kSmallBegin + time.time_since_epoch(); }, 2),
+      business(any_business({.ignores_token = planted.calls_lost_claims})) {
   database.bugs = planted.store;
   database.writer_lag = Duration(0);
   database.on_change = [this](const FakeDatabase::Change& change) { check(change); };
@@ -47,6 +49,7 @@ void SmallGround::check(const FakeDatabase::Change& change) {
   const JobId id = change.job.job_id;
   const auto claim = claims_.find(id);
   const bool has_lease = claim != claims_.end() && claim->second.lease_ends > database.now();
+  if (change.kind == Kind::done && are_in_database && !effects_.contains(id)) breaks("I5: done without the effect");
   switch (change.kind) {
     case Kind::claimed:
       if (has_lease) breaks("I4: claimed while the lease of another claim holds");
@@ -80,6 +83,16 @@ void SmallGround::on_start(const ClaimedJob& claimed) {
   if (is_current && claim->second.lease_ends <= database.now()) breaks("I4: started after the end of its lease");
   if (!is_current && claim != claims_.end() && claim->second.lease_ends > database.now())
     breaks("I4: started under a claim that another one has replaced");
+}
+
+void SmallGround::on_call(const ClaimedJob& claimed, const Outcome& outcome) {
+  const JobId id = claimed.job.job_id;
+  if (cancelled.contains(id)) breaks("I3: a function was called after an acknowledged cancel");
+  const bool is_done = outcome.kind == Outcome::Kind::done;
+  if (is_done && !effects_.insert(id).second) breaks("I5: a function had its effect twice");
+  const auto claim = claims_.find(id);
+  if (claim == claims_.end() || claim->second.token != claimed.token)
+    breaks("I5: a function was called under a lost claim");
 }
 
 void SmallGround::write_claim(std::ostream& out, const Lease& claim) const {
@@ -227,7 +240,12 @@ void SmallNode::start() {
   for (std::size_t i = 0; i < stages_.size(); ++i) wakers.push_back(&flags_.emplace_back());
   engine_->set_wakers(wakers);
   next_.assign(stages_.size(), MonoTime{});
+  steps_.assign(stages_.size(), 0);
   engine_->set_catalog(catalog_);
+}
+
+void SmallNode::hint(const Candidate& job) {
+  if (engine_->hint(job)) seen_[job.job_id].hinted = job.fire_at;
 }
 
 void SmallNode::restart() {
@@ -246,6 +264,7 @@ bool SmallNode::writes(std::size_t stage) const {
 void SmallNode::step(std::size_t stage) {
   flags_[stage].is_set = false;
   next_[stage] = stages_[stage]->step(ground_.time);
+  steps_[stage] = is_ready(stage) ? steps_[stage] + 1 : 0;
 }
 
 void SmallNode::settle() {
@@ -265,9 +284,29 @@ MonoTime SmallNode::next_time() const { return *std::ranges::min_element(next_);
 
 void SmallNode::answer(std::size_t which, Outcome outcome) {
   Run run = std::move(runs_[which]);
-  set_step(run.token, outcome.kind == Outcome::Kind::done ? 'd' : 'r');
+  set_step(run.claimed.token, outcome.kind == Outcome::Kind::done ? 'd' : 'r');
   runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(which));
   run.finish(std::move(outcome));
+}
+
+bool SmallNode::call(std::size_t which, const Outcome& outcome, SmallGround::NextWrite effect) {
+  const Run run = std::move(runs_[which]);
+  runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(which));
+  const ClaimedJob& claimed = run.claimed;
+  const FunctionCall of_job{claimed.job.job_id, claimed.token};
+  ground_.under_way = {name_ + " calls", {{claimed.job.job_id, claimed.token}}};
+  ground_.next_write = effect;
+  FakeFunctionStore store(ground_.database, ground_.business, &ground_, &ground_);
+  const auto judge = [&ground = ground_, claimed, outcome](std::size_t, const auto&) -> Result<FinishRequest> {
+    ground.on_call(claimed, outcome);
+    return request_for(claimed, outcome);
+  };
+  const bool raises = outcome.kind == Outcome::Kind::retry;
+  const Outcome ended = outcome_of(store.run(raises ? kRaises : kReturns, {&of_job, 1}, Duration(0), judge, name_));
+  // The finisher writes nothing more.
+  set_step(claimed.token, ended.is_written ? '\0' : ended.kind == Outcome::Kind::retry ? 'r' : 'n');
+  run.finish(ended);
+  return std::exchange(ground_.next_write, SmallGround::NextWrite::happens) == SmallGround::NextWrite::happens;
 }
 
 void SmallNode::hold(const std::vector<ClaimedJob>& won, MonoTime asked) {
@@ -292,13 +331,17 @@ void SmallNode::write_state(std::ostream& out) const {
   }
   for (const auto& [job, row] : seen_)
     if (engine.known.contains(job))
-      out << 'k' << job << ' ' << (row.fire_at - ground_.database.now()).count() << ' ' << row.misses << ' ';
+      out << 'k' << job << ' ' << (row.fire_at - ground_.database.now()).count() << ' ' << row.misses << ' '
+          << (row.hinted == WallTime{} ? 0 : (row.hinted - ground_.database.now()).count()) << ' ';
   for (const auto& store : stores_) store->write_state(out);
   out << engine.known.size() << ' ' << engine.candidates.size() << ' ' << engine.due.size() << ' '
       << engine.due.backlog_lanes() << ' ' << engine.claimed.size() << ' ' << engine.outcomes.size() << ' '
       << engine.expired.size() << ' ' << engine.returned.size() << ' ' << engine.limiter.running() << ';';
   for (std::size_t i = 0; i < stages_.size(); ++i)
-    out << (is_ready(i) ? -1 : next_[i] == kWhenWoken ? -2 : (next_[i] - ground_.time).count()) << ' ';
+    out << (is_ready(i)              ? -1
+            : next_[i] == kWhenWoken ? -2
+                                     : (next_[i] - ground_.time).count())
+        << ' ' << steps_[i] << ' ';
 }
 
 }  // namespace tocsin

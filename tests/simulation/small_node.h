@@ -14,7 +14,7 @@
 
 #include "base/waker.h"
 #include "pipeline/engine.h"
-#include "support/fake_sessions.h"
+#include "simulation/sim_functions.h"
 
 namespace tocsin {
 
@@ -22,6 +22,7 @@ namespace tocsin {
 struct SmallWorldBugs {
   bool async_claims = false;       // the claim does not wait for the disk
   bool clock_before_id = false;    // create_job reads its clock before its transaction has an id
+  bool calls_lost_claims = false;  // the transaction of a SQL function does not look up the claim's token
   bool hides_refused_row = false;  // a row that the store refuses looks like a store that is unavailable
   FakeBugs store{};
 };
@@ -56,6 +57,8 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
     if (broken.empty()) broken = promise;
   }
   void on_start(const ClaimedJob& claimed);
+  // A SQL function was called for the job.
+  void on_call(const ClaimedJob& claimed, const Outcome& outcome);
   // The late writes.
   void write_state(std::ostream& out) const;
   void write_call(std::ostream& out, const SmallCall& written) const;
@@ -65,6 +68,8 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
   const SmallWorldBugs bugs;
   MonoTime time{};
   FakeDatabase database;
+  FakeBusiness business;
+  bool are_in_database = false;  // the handlers, which are SQL functions
   NextWrite next_write = NextWrite::happens;
   SmallCall under_way;  // the store call that a stage makes
   struct LateWrite {
@@ -87,6 +92,7 @@ class SmallGround final : public Clock, public FaultPoint, public EventSink {
   std::map<JobId, Claim> claims_;
   std::map<JobId, WallTime> due_;
   std::set<ClaimToken> started_;
+  std::set<JobId> effects_;  // of SQL functions
 };
 
 // The data members are the process, and what the calls of its stores have shown of its memory. Thread: owner only.
@@ -95,6 +101,10 @@ class SmallNode {
   SmallNode(SmallGround& ground, int number, std::shared_ptr<const TypeCatalog> catalog);
   ~SmallNode();
 
+  // A caller's reply brings the new time of a job.
+  void hint(const Candidate& job);
+  // A notification asks for a scan from the floor.
+  void sweep() { engine_->request_sweep(); }
   // Kills the process and starts a new one: handlers and memory are lost.
   void restart();
 
@@ -110,6 +120,8 @@ class SmallNode {
 
   std::size_t running() const { return runs_.size(); }
   void answer(std::size_t run, Outcome outcome);
+  // As the handler of kind `sql`: calls the function of this attempt, which says so. False: `effect` changed nothing.
+  bool call(std::size_t run, const Outcome& outcome, SmallGround::NextWrite effect);
   const EngineShared& shared() const { return engine_->shared(); }
   // Describes the process: its queues, and what its stages keep, as the calls of its stores have shown it.
   void write_state(std::ostream& out) const;
@@ -125,17 +137,16 @@ class SmallNode {
    public:
     explicit Starter(SmallNode& node) : node_(node) {}
     void start(const ClaimedJob& job, Finish finish) override {
-      node_.ground_.on_start(job);
+      if (!node_.ground_.are_in_database) node_.ground_.on_start(job);
       node_.set_step(job.token, 's');
-      node_.runs_.push_back({job.job.job_id, job.token, std::move(finish)});
+      node_.runs_.push_back({job, std::move(finish)});
     }
 
    private:
     SmallNode& node_;
   };
   struct Run {
-    JobId job;
-    ClaimToken token;
+    ClaimedJob claimed;
     Handler::Finish finish;
   };
   // A claim that this process won and whose outcome is not written yet.
@@ -147,7 +158,8 @@ class SmallNode {
   // A row as this process has seen it last.
   struct Seen {
     WallTime fire_at{};
-    int misses = 0;  // claims since then that did not win it
+    int misses = 0;     // claims since then that did not win it
+    WallTime hinted{};  // the time that a caller's reply brought since then
   };
   void start();
   void hold(const std::vector<ClaimedJob>& won, MonoTime asked);
@@ -162,6 +174,7 @@ class SmallNode {
   std::vector<Stage*> stages_;
   std::deque<Flag> flags_;
   std::vector<MonoTime> next_;
+  std::vector<int> steps_;  // of each stage since it rested: a scan takes several, and some of them call no store
   std::vector<Run> runs_;
   std::vector<Held> held_;
   std::map<JobId, Seen> seen_;

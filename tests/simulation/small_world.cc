@@ -7,7 +7,6 @@
 namespace tocsin {
 
 using namespace std::chrono_literals;
-using NextWrite = SmallGround::NextWrite;
 
 // SmallSqlCaller ------------------------------------------------------------------------------------------------------
 
@@ -52,8 +51,10 @@ void SmallSqlCaller::go_on() {
       }
       break;
     case Step::commit:
-      if (inserted_) ground_.uncommitted.erase(*inserted_);
-      if (transaction_->commit()) committed_ = inserted_;
+      if (transaction_->commit()) {
+        committed_ = inserted_;
+        if (inserted_) ground_.uncommitted.erase(*inserted_);
+      }
       transaction_.reset();
       break;
   }
@@ -70,13 +71,34 @@ std::string SmallSqlCaller::state() const {
   return std::to_string(done_) + (inserted_ ? "i" : "") + (committed_ ? "c" : "") + std::to_string(age);
 }
 
+SmallSqlCancel::SmallSqlCancel(SmallGround& ground, JobId job)
+    : ground_(ground), job_(job), began_(ground.database.now()) {
+  transaction_.emplace(ground.database);
+  if (transaction_->cancel(job, began_).kind != CancelReply::Kind::cancelled) roll_back();
+}
+
+void SmallSqlCancel::commit() {
+  if (transaction_->commit()) {
+    ground_.cancelled.insert(job_);
+    if (ground_.database.find(job_)->status != JobStatus::cancelled)
+      ground_.breaks("I3: a cancel was committed, and its job is not cancelled");
+  }
+  transaction_.reset();
+}
+
+std::string SmallSqlCancel::state() const {
+  return std::to_string(job_) + (is_open() ? "o" + std::to_string((ground_.database.now() - began_).count()) : "-");
+}
+
 // SmallWorld ----------------------------------------------------------------------------------------------------------
 
-SmallWorld::SmallWorld(const SmallWorldBugs& bugs, const SmallScope& scope) : left_(scope), ground_(bugs) {
+SmallWorld::SmallWorld(const SmallWorldBugs& bugs, const SmallScope& scope)
+    : scope_(scope), left_(scope), ground_(bugs) {
   BizType type;
   type.type_id = 1;
   type.name = "small";
-  type.handler_kind = "small";
+  type.handler_kind = scope.are_in_database ? "sql" : "small";
+  ground_.are_in_database = scope.are_in_database;
   type.backoff.delays = {10ms};
   type.ttr = 20s;
   const auto catalog = std::make_shared<const TypeCatalog>(std::vector<BizType>{type});
@@ -171,26 +193,46 @@ void SmallWorld::trouble(const Use& use, const std::string& name, int& left, con
 
 void SmallWorld::list_troubles(const Use& use) {
   FakeDatabase& database = ground_.database;
-  trouble(use, "the database crashes", left_.crashes, [&] { return database.crash(database.now()), true; });
+  trouble(use, "the database crashes", left_.crashes, [this] { return crash(); });
   for (const auto& node : nodes_)
-    trouble(use, node->name_of(0) + " and all of it is killed and starts again", left_.crashes,
+    trouble(use, node->name_of(0) + " and all of it is killed and starts again", left_.restarts,
             [&at = *node] { return at.restart(), true; });
   trouble(use, "everything stands still for 25 s", left_.standstills, [this] { return ground_.time += 25s, true; });
+  list_calls(use);
   if (jobs_.empty()) return;
-  const JobId first = jobs_.front(), last = jobs_.back();
-  trouble(use, "the last job is cancelled", left_.cancels, [this, last] { return cancel(last); });
-  trouble(use, "two callers cancel the last job at once", left_.pairs, [this, last] { return cancel_twice(last); });
-  trouble(use, "the first job is rescheduled", left_.reschedules, [&database, first] {
-    const auto reply = database.reschedule(first, When{{}, Duration(5ms)}, database.now());
-    return reply && reply->kind == ChangeReply::Kind::changed;
+  trouble(use, "the store refuses the first job's outcome", left_.refusals, [&database, first = jobs_.front()] {
+    return database.refuse(first), !is_final(database.find(first)->status);
   });
-  trouble(use, "the store refuses the first job's outcome", left_.refusals,
-          [&database, first] { return database.refuse(first), !is_final(database.find(first)->status); });
+}
+
+// Each call may be for the job of any other. A call that takes effect later than its caller was told is not listed: it
+// is the same call at the later moment, with its answer lost.
+void SmallWorld::list_calls(const Use& use) {
+  for (const JobId job : known_jobs()) {
+    const std::string name = "job " + std::to_string(job);
+    const auto with_loss = [&](const std::string& what, int& left, const std::function<bool(NextWrite)>& act) {
+      trouble(use, name + ' ' + what, left, [act] { return act(NextWrite::happens); });
+      if (left_.lost_answers > 0)
+        trouble(use, name + ' ' + what + ", and its caller is not told", left,
+                [this, act] { return --left_.lost_answers, act(NextWrite::loses_its_reply); });
+    };
+    with_loss("is cancelled", left_.cancels, [this, job](NextWrite effect) { return cancel(job, effect); });
+    with_loss("is rescheduled", left_.reschedules, [this, job](NextWrite effect) { return reschedule(job, effect); });
+    trouble(use, name + " is cancelled by two callers at once", left_.pairs, [this, job] { return cancel_twice(job); });
+    trouble(use, name + " is cancelled in a transaction", left_.sql_cancels, [this, job] {
+      sql_cancels_.push_back(std::make_unique<SmallSqlCancel>(ground_, job));
+      return sql_cancels_.back()->is_open();
+    });
+  }
 }
 
 void SmallWorld::list_handlers(const Use& use) {
   for (const auto& node : nodes_) {
     for (std::size_t i = 0; i < node->running(); ++i) {
+      if (scope_.are_in_database) {
+        list_functions(use, *node, i);
+        continue;
+      }
       use("a handler is done", [&at = *node, i] { return at.answer(i, Outcome::done()), true; });
       trouble(use, "a handler fails", left_.retries,
               [&at = *node, i] { return at.answer(i, Outcome::retry("no")), true; });
@@ -198,12 +240,36 @@ void SmallWorld::list_handlers(const Use& use) {
   }
 }
 
+void SmallWorld::list_functions(const Use& use, SmallNode& node, std::size_t run) {
+  const auto call = [&at = node, run](const Outcome& outcome, NextWrite effect) {
+    return [&at, run, outcome, effect] { return at.call(run, outcome, effect); };
+  };
+  use("a function is called", call(Outcome::done(), NextWrite::happens));
+  trouble(use, "a function raises an error", left_.retries, call(Outcome::retry("no"), NextWrite::happens));
+  trouble(use, "a function is called, its reply is lost", left_.lost_replies,
+          call(Outcome::done(), NextWrite::loses_its_reply));
+  trouble(use, "a function is called, its transaction ends later", left_.late_writes,
+          call(Outcome::done(), NextWrite::arrives_later));
+}
+
 void SmallWorld::list_sql(const Use& use) {
   int number = 0;
   for (const auto& caller : callers_) {
     const std::string name = "caller " + std::to_string(++number);
-    if (const char* next = caller->next()) use(name + ' ' + next, [&at = *caller] { return at.go_on(), true; });
+    if (const char* next = caller->next())
+      use(name + ' ' + next, [this, &at = *caller] {
+        at.go_on();
+        // Its notification. Where time passes by itself, scans have to find the job.
+        for (const auto& node : nodes_)
+          if (at.committed() && !left_.runs_by_itself) node->sweep();
+        return true;
+      });
     if (caller->is_open()) use(name + " rolls back", [&at = *caller] { return at.roll_back(), true; });
+  }
+  for (const auto& each : sql_cancels_) {
+    if (!each->is_open()) continue;
+    use("the cancel is committed", [&at = *each] { return at.commit(), true; });
+    use("the cancel is rolled back", [&at = *each] { return at.roll_back(), true; });
   }
   trouble(use, "another transaction writes", left_.writers, [this] {
     FakeDatabase& database = ground_.database;
@@ -236,9 +302,16 @@ bool SmallWorld::step_all() {
   for (const auto& node : nodes_) {
     for (std::size_t stage = 0; stage < node->stages(); ++stage)
       if (node->is_ready(stage)) node->step(stage), has_stepped = true;
-    while (node->running() > 0) node->answer(0, Outcome::done()), has_stepped = true;
+    while (node->running() > 0) end_first(*node), has_stepped = true;
   }
   return has_stepped;
+}
+
+void SmallWorld::end_first(SmallNode& node) {
+  if (scope_.are_in_database)
+    node.call(0, Outcome::done(), NextWrite::happens);
+  else
+    node.answer(0, Outcome::done());
 }
 
 void SmallWorld::pass(Duration time) {
@@ -252,6 +325,7 @@ void SmallWorld::run_out() {
     while (caller->is_open() && caller->next()) caller->go_on();
     caller->roll_back();
   }
+  for (const auto& each : sql_cancels_) each->roll_back();
   writers_.clear();
   for (const auto& late : std::exchange(ground_.on_their_way, {})) late.effect();
   for (int i = 0; i < 4000 && ground_.broken.empty(); ++i) {
@@ -272,13 +346,52 @@ bool SmallWorld::are_jobs_over() const {
 
 bool SmallWorld::has_ended() const {
   return !left_.runs_by_itself && are_jobs_over() && ground_.on_their_way.empty() &&
+         std::ranges::all_of(callers_, [](const auto& caller) { return caller->has_ended(); }) &&
          std::ranges::all_of(nodes_, [](const auto& node) { return node->running() == 0; });
 }
 
-bool SmallWorld::cancel(JobId job) {
-  const auto reply = ground_.database.cancel({job}, ground_.database.now());
-  if (!reply || reply->front().kind != CancelReply::Kind::cancelled) return false;
-  return ground_.cancelled.insert(job), true;
+SmallTroubles SmallWorld::happened() const {
+  SmallTroubles all;
+  for (std::size_t i = 0; i < kSmallTroubles.size(); ++i)
+    all[i] = scope_.*kSmallTroubles[i].number > left_.*kSmallTroubles[i].number;
+  return all;
+}
+
+// It ends all transactions; their callers give up.
+bool SmallWorld::crash() {
+  ground_.database.crash(ground_.database.now());
+  for (const auto& caller : callers_)
+    if (caller->is_open()) caller->roll_back();
+  for (const auto& each : sql_cancels_) each->roll_back();
+  writers_.clear();
+  return true;
+}
+
+// The jobs that callers know.
+std::vector<JobId> SmallWorld::known_jobs() const {
+  std::vector<JobId> all = jobs_;
+  for (const auto& caller : callers_)
+    if (const auto job = caller->committed()) all.push_back(*job);
+  return all;
+}
+
+bool SmallWorld::cancel(JobId job, NextWrite effect) {
+  const auto is_cancelled = [&] { return ground_.database.find(job)->status == JobStatus::cancelled; };
+  const bool was_cancelled = is_cancelled();
+  FakeClientStore store(ground_.database, &ground_, &ground_);
+  ground_.next_write = effect;
+  const auto replies = store.cancel({&job, 1}, LockWait::none);
+  ground_.next_write = NextWrite::happens;
+  if (replies && replies->front().kind == CancelReply::Kind::cancelled) {
+    if (was_cancelled) ground_.breaks("I3: a caller was told that it cancelled a cancelled job");
+    ground_.cancelled.insert(job);
+  }
+  if (was_cancelled || !is_cancelled()) return false;
+  return note_cancelled(job), true;
+}
+
+void SmallWorld::note_cancelled(JobId job) {
+  has_cancelled_rescheduled_ = has_cancelled_rescheduled_ || rescheduled_.contains(job);
 }
 
 // As their node sends them: together.
@@ -289,8 +402,24 @@ bool SmallWorld::cancel_twice(JobId job) {
   const auto told = std::ranges::count_if(
       replies, [](const auto& reply) { return reply && reply->kind == CancelReply::Kind::cancelled; });
   if (told > 1) ground_.breaks("I3: two callers were told that they cancelled one job");
-  if (told > 0) ground_.cancelled.insert(job);
-  return told > 0;
+  if (told == 0) return false;
+  ground_.cancelled.insert(job);
+  return note_cancelled(job), true;
+}
+
+// The node that was asked has a hint of the new time, unless the answer was lost on its way to it.
+bool SmallWorld::reschedule(JobId job, NextWrite effect) {
+  const WallTime before = ground_.database.find(job)->action_time;
+  ChangeBatch batch;
+  batch.changes.push_back({job, When{{}, Duration(5ms)}});
+  FakeClientStore store(ground_.database, &ground_, &ground_);
+  ground_.next_write = effect;
+  const auto replies = store.change_together(batch);
+  ground_.next_write = NextWrite::happens;
+  const Job after = *ground_.database.find(job);
+  if (after.action_time == before) return false;
+  if (replies) nodes_.front()->hint({job, after.type_id, after.fire_at});
+  return rescheduled_.insert(job), true;
 }
 
 std::string SmallWorld::state() const {
@@ -303,14 +432,14 @@ std::string SmallWorld::state() const {
   for (const auto& [id, row] : database.history()) out << id << ' ' << static_cast<int>(row.job.status) << ';';
   for (const auto& node : nodes_) node->write_state(out);
   ground_.write_state(out);
-  const SmallScope& left = left_;
-  for (const int count : {left.crashes, left.cancels, left.pairs, left.reschedules, left.retries, left.lost_replies,
-                          left.late_writes, left.refusals, left.standstills, left.writers, left.seconds, left.sweeps})
-    out << count;
-  out << ' ' << writers_.size() << ' ' << ground_.cancelled.size();
+  for (const SmallTrouble& each : kSmallTroubles) out << left_.*each.number;
+  out << ' ' << writers_.size();
+  for (const JobId job : ground_.cancelled) out << ' ' << job;
   // Where a floor stands depends on how much time has passed, and when.
-  if (left.runs_by_itself) out << ' ' << ground_.time.time_since_epoch().count() / 1000;
+  const bool has_transactions = !callers_.empty() || scope_.sql_cancels > 0;
+  if (has_transactions) out << ' ' << ground_.time.time_since_epoch().count() / 1000;
   for (const auto& caller : callers_) out << ' ' << caller->state();
+  for (const auto& each : sql_cancels_) out << ' ' << each->state();
   return out.str();
 }
 

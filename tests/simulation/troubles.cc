@@ -18,6 +18,7 @@ void Troubles::begin() {
   }
   crashes_ = rate(0.4), clock_steps_ = rate(0.4), outages_ = rate(0.3), failovers_ = rate(0.2), cuts_ = rate(0.3),
   locks_ = rate(1), pauses_ = rate(0.3), freezes_ = rate(0.3), slow_starts_ = rate(1), refusals_ = rate(0.5);
+  if (world_.has_functions) outages_ = std::max(outages_, 0.2);  // only crashes lose their claims
   end_ = MonoTime(20s + world_.up_to(40s));
   for (SimDatabase& database : world_.databases) database.faults.end_at(end_);
   if (world_.chance(0.3)) {
@@ -155,11 +156,13 @@ void Troubles::crash(SimDatabase& database) {
   world_.callers->cancel_later(unclaimed, length + (world_.chance(0.5) ? Duration(0) : world_.up_to(8s)));
 }
 
-// The worst moment: the answer to the claim has arrived, its handler has not begun, and the node stands still.
+// The worst moment: the answer to the claim has arrived, its handler has not begun, and the node stands still. Or it
+// does not, and attempts wait for the call of their function.
 void Troubles::crash_after_claim(SimDatabase& database) {
   crash_armed_ = nullptr;
+  const bool stands_still = !world_.has_functions || world_.chance(0.5);
   for (const auto& node : world_.nodes)
-    if (node->is_up()) node->freeze_until(until(10s));
+    if (node->is_up() && stands_still) node->freeze_until(until(10s));
   world_.scheduler.after(1ms, [this, &database] { crash(database); });
 }
 

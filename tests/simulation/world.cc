@@ -11,7 +11,9 @@ World::World(std::uint64_t seed, const LifeOptions& options)
       scheduler(seed ^ 0x5eed),
       trace(options.is_printed),
       databases(draw_database_ids(), scheduler, random, trace),
-      checker(scheduler, trace, databases, options.may_lose) {
+      checker(scheduler, trace, databases, options.may_lose),
+      has_functions(Random(seed ^ (std::uint64_t{5} << 32)).unit() < 0.3) {
+  context.business = any_business(options.function_bugs);
   for (SimDatabase& database : databases) {
     database.data.bugs = options.bugs;
     database.data.writer_lag = chance(0.5) ? Duration(0) : up_to(10s);
@@ -36,7 +38,7 @@ void World::draw_config() {
   config.sweep_interval = 8s;
   config.audit_interval = 12s;
   config.late_commit_margin = 2s;
-  config.async_claims = chance(0.15);
+  config.async_claims = chance(0.15) && !has_functions;  // so that crashes take no time (Troubles::shortest_crash)
   config.capacity = 16 + random.below(48);
   config.window_page = 2 + random.below(12);
   config.overdue_page = 2 + random.below(8);
@@ -84,6 +86,7 @@ void World::draw_types() {
     if (chance(0.3)) pulled.rate_per_s = 8 + static_cast<double>(random.below(12));
     if (chance(0.3)) pulled.drop_older_than = 2s + up_to(10s);
   }
+  if (has_functions) add_type("posted", "sql", 1s + up_to(5s));
   databases.control().data.permits.total_of = [this](TypeId id, Limit limit) {
     return permits_of(types[static_cast<std::size_t>(id - 1)], limit);
   };

@@ -51,6 +51,8 @@ class World {
   std::vector<BizType> types;
   std::shared_ptr<const TypeCatalog> catalog;
   std::vector<std::unique_ptr<SimNode>> nodes;
+  // Types of kind `sql` are there. Drawn apart from all else, so that lives without them are the same as before.
+  const bool has_functions;
   bool is_shared = false;  // the shard map says who scans what; otherwise each node believes that it owns every shard
   std::unique_ptr<Callers> callers;
   std::unique_ptr<Consumers> consumers;  // null: there is no pull type

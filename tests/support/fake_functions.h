@@ -1,6 +1,6 @@
 // FakeFunctionStore: a FunctionStore (ports/function_store.h: calls SQL functions of `sql` handlers) in memory.
 // FakeBusiness: the functions and their data. A call that fails undoes the effects of its transaction. Used by the
-// contract suite and the tests of SqlKind.
+// contract suite, the tests of SqlKind and the simulator.
 #pragma once
 
 #include <functional>
@@ -36,10 +36,13 @@ struct FakeBusiness {
   FakeFunctionBugs bugs;
 };
 
-// Thread: owner only.
-class FakeFunctionStore final : public FunctionStore {
+// A transaction is one instant. With `faults` it can fail, happen late, or lose its answer, as the calls of other
+// stores. Thread: owner only.
+class FakeFunctionStore final : public FunctionStore, private FakeSession {
  public:
-  FakeFunctionStore(FakeDatabase& database, FakeBusiness& business) : database_(database), business_(business) {}
+  FakeFunctionStore(FakeDatabase& database, FakeBusiness& business, const Clock* clock = nullptr,
+                    FaultPoint* faults = nullptr, int session = 0)
+      : FakeSession(database, clock, faults, session), business_(business) {}
 
   Status check(const FunctionName& function) override;
   Result<FunctionReply> run(const FunctionName& function, std::span<const FunctionCall> calls, Duration timeout,
@@ -48,7 +51,6 @@ class FakeFunctionStore final : public FunctionStore {
   int lose_answers = 0;  // how many of the next calls commit, and then lose their answer (Error in_doubt)
 
  private:
-  FakeDatabase& database_;
   FakeBusiness& business_;
 };
 
