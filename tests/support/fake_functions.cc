@@ -24,6 +24,9 @@ Result<FunctionReply> Transaction::operator()(WallTime now) const {
     reply.failure = "function shop." + function + " does not exist";
     return reply;
   }
+  // The end of the transaction would be refused, with all effects: as if nothing had been called.
+  for (const FunctionCall& call : calls)
+    if (const auto why = database.refusal(call.job_id)) return *why;
   reply.written.resize(calls.size());
   const FakeBusiness::Effects before = business.effects;
   std::vector<FinishRequest> requests;
@@ -51,12 +54,6 @@ Result<FunctionReply> Transaction::operator()(WallTime now) const {
     if (failure.empty()) continue;
     if (!business.bugs.keeps_effects) business.effects = before;
     return FunctionReply{{}, failure, is_too_slow};
-  }
-  for (const FinishRequest& request : requests) {
-    const auto why = database.refusal(request.job_id);
-    if (!why) continue;
-    business.effects = before;
-    return *why;
   }
   database.finish(requests, node, now);
   return reply;
