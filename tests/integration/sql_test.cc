@@ -225,6 +225,7 @@ TEST_F(Sql, ACreateHasItsTransactionIdBeforeItWaits) {
   open.exec1("SELECT FROM tocsin.job_live WHERE job_id = " + moved + " FOR UPDATE");
   const std::string id = create_job(open, "held", "1 hour", "'key-1'");
   open.exec0("INSERT INTO tocsin.relayed (job_id, source, gmt_create, relayed_at) VALUES (4711, 1, now(), now())");
+  database.query("ALTER FUNCTION tocsin.take_over SET lock_timeout = '30s'");  // 5 ms are too short to be seen
   const std::string calls[] = {
       "SELECT tocsin.create_job('noop', 'held', now() + '1 hour', NULL, 'key-1')",
       "SELECT tocsin.reschedule_job(" + moved + ", now() + '2 hours')",
