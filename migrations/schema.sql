@@ -1073,7 +1073,7 @@ BEGIN
        WHERE r.job_id = job_id AND r.source = source AND r.gmt_create = entry.gmt_create;
       IF NOT FOUND THEN
         error := 'its job_id is that of another job';
-      ELSIF error IS NULL AND entry.changed_at <> coalesce(known_, '-infinity') THEN
+      ELSIF entry.changed_at <> coalesce(known_, '-infinity') THEN
         -- A failover of the outbox's database lost the claim, and the entry was changed afterwards. Which of two changes
         -- is the later one is not told by changed_at: the clock there may have gone back.
         error := tocsin.change_relayed(job_id, valid_until, entry.is_cancelled, entry.action_time, entry.changed_at);
