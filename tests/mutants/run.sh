@@ -70,6 +70,7 @@ build() { "$copy/scripts/build" mutants "$@" >"$work/log" 2>&1; }
 pass() {
   local limit=60 # of seconds
   if [[ $1 == chaos ]]; then
+    rm -rf "$work/chaos"
     # shellcheck disable=SC2086 # words
     timeout 600 python3 -B "$root/tests/chaos/chaos.py" --seed 1 --folder "$work/chaos" $2 >"$work/out" 2>&1
     return
