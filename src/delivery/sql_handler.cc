@@ -13,6 +13,7 @@
 #include "core/retry_policy.h"
 #include "delivery/attempt_time.h"
 #include "delivery/in_flight.h"
+#include "delivery/sql_outcome.h"
 
 namespace tocsin {
 namespace {
@@ -257,7 +258,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
       run_apart(batch, *reply);
       return false;
     }
-    for (std::size_t i = 0; i < batch.size(); ++i) end(batch[i], written(reply->written[i]));
+    for (std::size_t i = 0; i < batch.size(); ++i) end(batch[i], outcome_of_written(reply->written[i]));
     return true;
   }
 
@@ -303,28 +304,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
   static Result<FinishRequest> request_for(const Attempt& attempt, const std::optional<std::string>& answer) {
     const auto outcome = outcome_of(answer);
     if (!outcome) return outcome.error();
-    FinishRequest request{attempt.call.job_id, attempt.call.token, FinishRequest::Kind::done, Duration(0),
-                          storable(outcome->message, kLongestJobError)};
-    if (outcome->kind == Outcome::Kind::dead) {
-      request.kind = FinishRequest::Kind::dead;
-    } else if (outcome->kind == Outcome::Kind::retry) {
-      request.kind = attempt.number < attempt.most ? FinishRequest::Kind::retry : FinishRequest::Kind::dead;
-      request.delay = outcome->retry_after.value_or(Duration(0));
-    }
-    return request;
-  }
-
-  // The state of a job whose function was not called is unknown here; the finisher learns it when it releases the job.
-  static Outcome written(const std::optional<FinishRequest>& request) {
-    if (!request) return Outcome::not_started(Duration(0));
-    Outcome outcome;
-    outcome.kind = request->kind == FinishRequest::Kind::done   ? Outcome::Kind::done
-                   : request->kind == FinishRequest::Kind::dead ? Outcome::Kind::dead
-                                                                : Outcome::Kind::retry;
-    outcome.message = request->message;
-    outcome.retry_after = request->delay;
-    outcome.is_written = true;
-    return outcome;
+    return end_of_call(attempt.call, *outcome, attempt.number >= attempt.most,
+                       storable(outcome->message, kLongestJobError));
   }
 
   const std::shared_ptr<Calls> calls_;

@@ -21,17 +21,27 @@ bool renumber_finished_jobs(Session& session, pqxx::transaction_base& tx, std::s
 // The same after the Error of a call that moves `jobs`. True: the call may succeed now.
 bool has_freed_ids(Session& session, const Error& error, std::span<const JobId> jobs);
 
+constexpr int kMostRepairs = 16;  // where the caller does not know the ids, each frees one
+
+// Runs `call`, which moves `jobs` and returns a Status or Result, and repeats it after finished jobs got fresh ids.
+template <class Call>
+auto with_freed_ids(Session& session, std::span<const JobId> jobs, const Call& call) {
+  auto done = call();
+  for (int repairs = 1; repairs < kMostRepairs && !done && has_freed_ids(session, done.error(), jobs); ++repairs)
+    done = call();
+  return done;
+}
+
 // Runs `work`, one statement in `tx` that moves jobs to or from history, and repeats it after finished jobs got fresh
 // ids. `jobs`: the ids of the moved jobs, as far as the caller knows them.
 template <class Work>
 auto with_duplicate_ids_repaired(Session& session, pqxx::nontransaction& tx, std::span<const JobId> jobs,
                                  const Work& work) {
-  constexpr int kMostRounds = 16;  // without `jobs`, each round repairs one id
   for (int round = 1;; ++round) {
     try {
       return work();
     } catch (const pqxx::unique_violation&) {
-      if (round == kMostRounds || !renumber_finished_jobs(session, tx, jobs)) throw;
+      if (round == kMostRepairs || !renumber_finished_jobs(session, tx, jobs)) throw;
     }
   }
 }

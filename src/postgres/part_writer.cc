@@ -9,7 +9,7 @@ namespace tocsin {
 Result<std::size_t> PartWriter::write(std::size_t n, const Write& write, const LeaveOut& leave_out) {
   PartSize part_size;
   std::size_t begin = 0;
-  while (begin < n && waits_ > 0 && refused_in_a_row_ < refusals_) {
+  while (begin < n && waits_ > 0 && !has_given_up()) {
     const std::size_t size = std::min(part_size.most(), n - begin);
     const Result<bool> has_changed = write(begin, size);
     if (has_changed) {
@@ -24,7 +24,10 @@ Result<std::size_t> PartWriter::write(std::size_t n, const Write& write, const L
     if (error.field == kLocked) --waits_;
     part_size.note_refused(size);
     if (size > 1) continue;
-    if (!is_contention(error.code)) ++refused_in_a_row_;
+    if (counts_(error)) {
+      ++refused_in_a_row_;
+      last_refusal_ = error;
+    }
     leave_out(begin++, error);
   }
   return begin;

@@ -119,7 +119,7 @@ Status PgChanges::redo_for_existing_jobs() {
       if (replies[i])
         of[at[i]] = std::move(*replies[i]);
       else
-        refusals.add(at[i], replies[i].error());
+        refusals.of.emplace(at[i], replies[i].error());
     }
   };
   take(reply->cancels, existing_cancels_, reply_.cancels, refused_cancels_);
@@ -134,7 +134,7 @@ void PgChanges::answer_repeated_cancels() {
     const auto [it, is_first] = first.try_emplace(batch_.cancels[i], i);
     if (is_first) continue;
     if (const auto why = refused_cancels_.of.find(it->second); why != refused_cancels_.of.end())
-      refused_cancels_.add(i, why->second);
+      refused_cancels_.of.emplace(i, why->second);
     reply_.cancels[i] = reply_.cancels[it->second];
     if (reply_.cancels[i].kind == CancelReply::Kind::cancelled) reply_.cancels[i].kind = CancelReply::Kind::finished;
   }
@@ -142,8 +142,8 @@ void PgChanges::answer_repeated_cancels() {
 
 void PgChanges::refuse_untried(SubBatch& part) {
   const auto refuse = [](Indices& items, Refusals& refusals) {
-    if (!refusals.is_over) return;
-    for (const std::size_t i : items) refusals.add(i, untried(*refusals.last));
+    if (!refusals.parts.has_given_up()) return;
+    for (const std::size_t i : items) refusals.of.emplace(i, untried(refusals.parts.last_refusal()));
     items.clear();
   };
   refuse(part.cancels, refused_cancels_);
@@ -189,10 +189,7 @@ Status PgChanges::write_free(const std::function<void(pqxx::transaction_base&)>&
     exec(tx, session_.prepared("lock_wait"), "50ms");
     statement(tx);
   };
-  constexpr int kMostRounds = 16;  // each frees one id
-  Status done = session_.transact(work);
-  for (int round = 1; round < kMostRounds && !done && has_freed_ids(session_, done.error(), {}); ++round)
-    done = session_.transact(work);
+  const Status done = with_freed_ids(session_, {}, [&] { return session_.transact(work); });
   has_written_ = has_written_ || done;
   return done;
 }
@@ -208,12 +205,12 @@ Status PgChanges::write_one_kind(Refusals& refusals, const Indices& items, const
     return done.error();
   };
   const auto leave_out = [&](std::size_t i, const Error& why) {
-    if (!is_contention(why.code)) refusals.add(items[i], why);  // otherwise it is answered in the same way
+    if (!is_contention(why.code)) refusals.of.emplace(items[i], why);  // otherwise it is answered in the same way
   };
   const auto reached = refusals.parts.write(items.size(), write, leave_out);
   if (!reached) return reached.error();
-  refusals.is_over |= *reached < items.size();
-  for (std::size_t i = *reached; i < items.size(); ++i) refusals.add(items[i], untried(*refusals.last));
+  for (std::size_t i = *reached; i < items.size(); ++i)
+    refusals.of.emplace(items[i], untried(refusals.parts.last_refusal()));
   return Unit{};
 }
 

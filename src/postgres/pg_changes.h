@@ -55,13 +55,6 @@ class PgChanges {
   struct Refusals {
     PartWriter parts;
     std::map<std::size_t, Error> of{};  // by index in the batch
-    std::optional<Error> last{};
-    bool is_over = false;  // too many in a row: no further request of the kind is tried
-
-    void add(std::size_t item, const Error& why) {
-      of.emplace(item, why);
-      last = why;
-    }
   };
   using WriteItems = std::function<void(pqxx::transaction_base&, const Indices&)>;
 

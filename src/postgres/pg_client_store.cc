@@ -29,6 +29,9 @@ constexpr int kCreateTries = 3;
 // A partial batch begins no wait for a held key this long after its first one.
 constexpr auto kWaitsOfBatch = std::chrono::seconds(3);
 
+// A job that the database cannot write now. Values that it does not take are the fault of the caller's jobs, however
+// many there are.
+bool is_unwritable(const Error& error) { return error.code == ErrorCode::unavailable; }
 // A job that cannot be cancelled. What meets a lock concerns all that is cancelled with it.
 bool is_refused_cancel(const Error& error) { return is_refused_row(error) && error.code != ErrorCode::conflict; }
 
@@ -118,35 +121,30 @@ Result<std::vector<CreateReply>> PgClientStore::create(std::span<const NewJob> j
   }
   std::vector<CreateReply> replies(jobs.size());
   std::vector<std::size_t> held;
-  // Values that the database does not take are the fault of the caller's jobs, however many there are.
-  int unwritable_in_a_row = 0;
-  std::optional<Error> last;
   const auto refuse = [&](std::size_t i, const Error& why) {
     const auto kind = why.code == ErrorCode::invalid ? CreateReply::Kind::invalid : CreateReply::Kind::unwritable;
     replies[i] = {kind, 0, {}, {}, {}, {}, why.message};
   };
   const auto write = [&](std::size_t begin, std::size_t size) -> Result<bool> {
-    if (unwritable_in_a_row >= kMostRefusedInARow) {
-      for (std::size_t i = begin; i < begin + size; ++i) refuse(i, untried(*last));
-      return false;
-    }
     auto created = create_at_once(jobs.subspan(begin, size), CreateMode::each_if_free, 1);
     if (!created) return created.error();
     std::ranges::move(*created, replies.begin() + static_cast<std::ptrdiff_t>(begin));
-    unwritable_in_a_row = 0;
     return true;
   };
   const auto leave_out = [&](std::size_t i, const Error& why) {
     if (why.code == ErrorCode::conflict) return held.push_back(i);
     refuse(i, why);
-    if (why.code == ErrorCode::invalid) return;
-    ++unwritable_in_a_row;
-    last = why;
   };
   const int waits = mode == CreateMode::each_but_held ? kMostHeldTries : kMostKeyWaits;
-  const auto reached = PartWriter(is_row_error, waits, PartWriter::kAnyNumber).write(jobs.size(), write, leave_out);
+  PartWriter parts(is_row_error, waits, kMostRefusedInARow, is_unwritable);
+  const auto reached = parts.write(jobs.size(), write, leave_out);
   if (!reached) return reached.error();
-  for (std::size_t i = *reached; i < jobs.size(); ++i) held.push_back(i);
+  for (std::size_t i = *reached; i < jobs.size(); ++i) {
+    if (parts.has_given_up())
+      refuse(i, untried(parts.last_refusal()));
+    else
+      held.push_back(i);
+  }
   bool may_wait = waits_for_keys(mode);
   const auto waits_end = std::chrono::steady_clock::now() + kWaitsOfBatch;
   for (const std::size_t i : held) {

@@ -75,9 +75,7 @@ Result<pqxx::result> PgClientStore::revive_part(std::span<const JobId> ids,
     exec(tx, session_.prepared("lock_wait"), kKeyLockWait);
     return statement(tx);
   };
-  auto rows = session_.transact<pqxx::result>(work);
-  if (rows || !has_freed_ids(session_, rows.error(), ids)) return rows;
-  return session_.transact<pqxx::result>(work);
+  return with_freed_ids(session_, ids, [&] { return session_.transact<pqxx::result>(work); });
 }
 
 Status PgClientStore::revive(std::vector<JobId> jobs, Revival& revival) {

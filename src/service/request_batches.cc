@@ -166,15 +166,16 @@ bool answered(PendingRequest<std::vector<Request>, std::vector<LeaseResult>>& as
   return false;
 }
 
-// Writes calls of one kind together, up to kMostLeases leases at a time. Locked calls go to `locked`.
-template <class Kind, class Write>
-void write_together(std::vector<LeaseItem> calls, const Write& write, std::vector<LeaseItem>& locked) {
+// Runs `statement` for the leases of calls of one kind, up to kMostLeases at a time. `answer` gets each call with its
+// part of the replies; the calls of a statement that fails are answered with its Error.
+template <class Kind, class Statement, class Answer>
+void run_together(std::vector<LeaseItem>& calls, const Statement& statement, const Answer& answer) {
   const auto asked = [&](std::size_t i) -> Kind& { return std::get<Kind>(calls[i].what); };
   for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
     decltype(Kind::request) all;
     for (; end < calls.size() && (end == begin || all.size() + asked(end).request.size() <= kMostLeases); ++end)
       std::ranges::copy(asked(end).request, std::back_inserter(all));
-    auto replies = write(all);
+    const auto replies = statement(all);
     for (std::size_t i = begin, next = 0; i < end; ++i) {
       if (!replies) {
         asked(i).done(replies.error());
@@ -182,29 +183,17 @@ void write_together(std::vector<LeaseItem> calls, const Write& write, std::vecto
       }
       const auto first = replies->begin() + static_cast<std::ptrdiff_t>(next);
       next += asked(i).request.size();
-      const auto last = replies->begin() + static_cast<std::ptrdiff_t>(next);
-      if (!answered(asked(i), {first, last})) locked.push_back(std::move(calls[i]));
+      answer(calls[i], std::vector(first, replies->begin() + static_cast<std::ptrdiff_t>(next)));
     }
   }
 }
 
-void answer_leased(ClientStore& client_store, const std::vector<LeaseItem>& calls) {
-  const auto asked = [&](std::size_t i) -> const LeasedAsked& { return std::get<LeasedAsked>(calls[i].what); };
-  for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
-    std::vector<Lease> all;
-    for (; end < calls.size() && (end == begin || all.size() + asked(end).request.size() <= kMostLeases); ++end)
-      std::ranges::copy(asked(end).request, std::back_inserter(all));
-    const auto leased = client_store.leased(all);
-    for (std::size_t i = begin, next = 0; i < end; ++i) {
-      if (!leased) {
-        asked(i).done(leased.error());
-        continue;
-      }
-      const auto first = leased->begin() + static_cast<std::ptrdiff_t>(next);
-      next += asked(i).request.size();
-      asked(i).done(std::vector(first, leased->begin() + static_cast<std::ptrdiff_t>(next)));
-    }
-  }
+// Locked calls go to `locked`.
+template <class Kind, class Statement>
+void write_together(std::vector<LeaseItem>& calls, const Statement& statement, std::vector<LeaseItem>& locked) {
+  run_together<Kind>(calls, statement, [&](LeaseItem& call, std::vector<LeaseResult> replies) {
+    if (!answered(std::get<Kind>(call.what), std::move(replies))) locked.push_back(std::move(call));
+  });
 }
 
 }  // namespace
@@ -217,11 +206,13 @@ std::vector<LeaseItem> write_leases(ClientStore& client_store, const std::string
                                                                       : reads;
     kind.push_back(std::move(item));
   }
-  answer_leased(client_store, reads);
+  run_together<LeasedAsked>(
+      reads, [&](const auto& all) { return client_store.leased(all); },
+      [](LeaseItem& call, auto leased) { std::get<LeasedAsked>(call.what).done(std::move(leased)); });
   const auto finish = [&](const auto& all) { return client_store.finish_leased(all, node); };
   const auto extend = [&](const auto& all) { return client_store.extend(all); };
-  write_together<OutcomesAsked>(std::move(outcomes), finish, locked);
-  write_together<ExtensionsAsked>(std::move(extensions), extend, locked);
+  write_together<OutcomesAsked>(outcomes, finish, locked);
+  write_together<ExtensionsAsked>(extensions, extend, locked);
   return locked;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "delivery/sql_outcome.h"
 #include "simulation/sim_node.h"
 
 namespace tocsin {
@@ -28,28 +29,12 @@ Outcome outcome_of(const Result<FunctionReply>& reply) {
     return is_away ? Outcome::not_started(kDatabasePause) : Outcome::retry(reply.error().message);
   }
   if (!reply->failure.empty()) return Outcome::retry(reply->failure);
-  const auto& request = reply->written.front();
-  if (!request) return Outcome::not_started(Duration(0));
-  Outcome outcome;
-  outcome.kind = request->kind == FinishRequest::Kind::done   ? Outcome::Kind::done
-                 : request->kind == FinishRequest::Kind::dead ? Outcome::Kind::dead
-                                                              : Outcome::Kind::retry;
-  outcome.message = request->message;
-  outcome.retry_after = request->delay;
-  outcome.is_written = true;
-  return outcome;
+  return outcome_of_written(reply->written.front());
 }
 
 FinishRequest request_for(const ClaimedJob& claimed, const Outcome& outcome) {
-  FinishRequest request{claimed.job.job_id, claimed.token, FinishRequest::Kind::done, Duration(0), outcome.message};
-  const bool is_last = claimed.job.attempts >= claimed.job.max_attempts;
-  if (outcome.kind == Outcome::Kind::dead || (outcome.kind == Outcome::Kind::retry && is_last)) {
-    request.kind = FinishRequest::Kind::dead;
-  } else if (outcome.kind == Outcome::Kind::retry) {
-    request.kind = FinishRequest::Kind::retry;
-    request.delay = outcome.retry_after.value_or(Duration(0));
-  }
-  return request;
+  return end_of_call({claimed.job.job_id, claimed.token}, outcome, claimed.job.attempts >= claimed.job.max_attempts,
+                     outcome.message);
 }
 
 SimFunctions::~SimFunctions() {

@@ -30,7 +30,8 @@ class SimFunctions {
       : world_(world), node_(node), database_(database), wire_(wire) {}
   ~SimFunctions();  // the process is gone: calls end where they wait
 
-  // The attempt waits so long for a thread. Then its function is called, which says `outcome`.
+  // Calls the function after `wait`, the time that the attempt spends in the queue of the worker threads. `outcome`:
+  // what the function returns. `finish`: gets the end of the attempt.
   void start(const ClaimedJob& claimed, const Outcome& outcome, Duration wait, Handler::Finish finish);
   std::size_t running() const { return calls_.size(); }
   std::size_t running(TypeId type) const;

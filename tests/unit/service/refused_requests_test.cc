@@ -7,9 +7,9 @@
 
 #include "ports/row_refusal.h"
 #include "service/request_batches.h"
-#include "support/fake_sessions.h"
 #include "support/lease_kinds.h"
 #include "support/no_faults.h"
+#include "unit/service/request_jobs.h"
 
 namespace tocsin {
 namespace {
@@ -20,28 +20,11 @@ struct CountedCalls final : NoFaults {
 };
 
 // The parameter: how the database refuses.
-class RefusedRequests : public testing::TestWithParam<Error> {
+class RefusedRequests : public testing::TestWithParam<Error>, protected RequestJobs {
  protected:
   using CreateReplies = std::map<int, Result<CreateReply>>;
 
-  RefusedRequests() {
-    BizType type;
-    type.name = "order.unpaid";
-    type.handler_json = R"({"kind":"noop"})";
-    type.handler_kind = "noop";
-    type_id_ = database.put_type(type, now_).type.type_id;
-    database.refuse_new("bad", GetParam());
-  }
-  NewJob job(const std::string& biz_id) const {
-    NewJob job;
-    job.biz_id = biz_id;
-    job.type_id = type_id_;
-    job.when.in = std::chrono::hours(1);
-    return job;
-  }
-  JobId create(const std::string& biz_id) {
-    return (*database.create({job(biz_id)}, CreateMode::each_by_itself, now_)).front().job_id;
-  }
+  RefusedRequests() { database.refuse_new("bad", GetParam()); }
   JobId create_refused(const std::string& biz_id) {
     const JobId id = create(biz_id);
     database.refuse(id, GetParam());
@@ -58,16 +41,6 @@ class RefusedRequests : public testing::TestWithParam<Error> {
     EXPECT_EQ(std::ssize(replies), n);
     return replies;
   }
-  // Claims it, for a day.
-  Lease lease(JobId id) {
-    now_ += std::chrono::hours(2);
-    return {id, database.claim({Candidate{id, type_id_, {}}}, {std::chrono::hours(24)}, {.seed = 7, .node = "n"}, now_)
-                    .at(0)
-                    .token};
-  }
-  static auto to(auto& reply) {
-    return [&reply](auto r) { reply = std::move(r); };
-  }
   static void expect_refused(const auto& reply) {
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, GetParam().code);
@@ -75,11 +48,8 @@ class RefusedRequests : public testing::TestWithParam<Error> {
     EXPECT_EQ(reply.error().message, GetParam().message);
   }
 
-  WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
-  FakeDatabase database{[this] { return now_; }};
   CountedCalls calls;
   FakeClientStore client_store{database, nullptr, &calls};
-  TypeId type_id_ = 0;
   const Error unasked_{ErrorCode::conflict, "not answered", ""};
 };
 

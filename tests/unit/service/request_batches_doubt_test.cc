@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "service/request_batches.h"
-#include "support/fake_sessions.h"
 #include "support/lease_kinds.h"
+#include "unit/service/request_jobs.h"
 
 namespace tocsin {
 namespace {
@@ -18,41 +18,21 @@ struct LostAnswers final : FaultPoint {
   bool loses_answers = false, is_down = false;
 };
 
-class RequestsInDoubt : public ::testing::Test {
+class RequestsInDoubt : public ::testing::Test, protected RequestJobs {
  protected:
-  RequestsInDoubt() {
-    BizType type;
-    type.name = "order.unpaid";
-    type.handler_json = R"({"kind":"noop"})";
-    type.handler_kind = "noop";
-    type_id_ = database.put_type(type, now_).type.type_id;
-  }
-  NewJob job(const std::string& biz_id) const {
-    NewJob job;
-    job.biz_id = biz_id;
-    job.type_id = type_id_;
-    job.when.in = std::chrono::hours(1);
-    return job;
-  }
-  JobId create(const std::string& biz_id) {
-    return (*database.create({job(biz_id)}, CreateMode::each_by_itself, now_)).front().job_id;
-  }
-  // Claims it, for a day.
-  Lease lease(JobId id) {
-    now_ += std::chrono::hours(2);
-    return {id, database.claim({Candidate{id, type_id_, {}}}, {std::chrono::hours(24)}, {.seed = 7, .node = "n"}, now_)
-                    .at(0)
-                    .token};
-  }
-  static auto to(auto& reply) {
-    return [&reply](auto r) { reply = std::move(r); };
+  // Extends both leases while the second one's row is locked: the first is written, and the rest is returned.
+  std::vector<LeaseItem> extend_beside_a_locked_one(const Lease& a, const Lease& b,
+                                                    Result<std::vector<LeaseResult>>& reply) {
+    database.lock(b.job_id);
+    std::vector<LeaseItem> items;
+    items.push_back({ExtensionsAsked{{{a, std::chrono::hours(1)}, {b, std::chrono::hours(1)}}, to(reply)}});
+    auto locked = write_leases(client_store, "n", std::move(items));
+    EXPECT_EQ(locked.size(), 1U);
+    return locked;
   }
 
-  WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
-  FakeDatabase database{[this] { return now_; }};
   LostAnswers faults;
   FakeClientStore client_store{database, nullptr, &faults};
-  TypeId type_id_ = 0;
   const Error unasked_{ErrorCode::invalid, "not answered", ""};
 };
 
@@ -114,12 +94,8 @@ TEST_F(RequestsInDoubt, ALockedAckThatEndsInDoubtIsToldSo) {
 
 TEST_F(RequestsInDoubt, ALockedAckThatIsRefusedLaterIsToldSo) {
   const Lease a = lease(create("a")), b = lease(create("b"));
-  database.lock(b.job_id);
   Result<std::vector<LeaseResult>> reply = unasked_;
-  std::vector<LeaseItem> items;
-  items.push_back({ExtensionsAsked{{{a, std::chrono::hours(1)}, {b, std::chrono::hours(1)}}, to(reply)}});
-  auto locked = write_leases(client_store, "n", std::move(items));
-  ASSERT_EQ(locked.size(), 1U);
+  auto locked = extend_beside_a_locked_one(a, b, reply);
   database.unlock(b.job_id);
   database.refuse(b.job_id, FakeDatabase::unwritable_row());
   EXPECT_TRUE(write_leases(client_store, "n", std::move(locked)).empty());
@@ -129,11 +105,8 @@ TEST_F(RequestsInDoubt, ALockedAckThatIsRefusedLaterIsToldSo) {
 
 TEST_F(RequestsInDoubt, ALockedAckThatEndsInAnOutageIsBusy) {
   const Lease a = lease(create("a")), b = lease(create("b"));
-  database.lock(b.job_id);
   Result<std::vector<LeaseResult>> reply = unasked_;
-  std::vector<LeaseItem> items;
-  items.push_back({ExtensionsAsked{{{a, std::chrono::hours(1)}, {b, std::chrono::hours(1)}}, to(reply)}});
-  auto locked = write_leases(client_store, "n", std::move(items));
+  auto locked = extend_beside_a_locked_one(a, b, reply);
   faults.is_down = true;
   EXPECT_TRUE(write_leases(client_store, "n", std::move(locked)).empty());
   ASSERT_TRUE(reply);

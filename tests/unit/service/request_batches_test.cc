@@ -6,45 +6,15 @@
 #include <map>
 
 #include "service/locked_row_retries.h"
-#include "support/fake_sessions.h"
 #include "support/lease_kinds.h"
 #include "support/manual_clock.h"
+#include "unit/service/request_jobs.h"
 
 namespace tocsin {
 namespace {
 
-class RequestBatches : public ::testing::Test {
+class RequestBatches : public ::testing::Test, protected RequestJobs {
  protected:
-  RequestBatches() {
-    BizType type;
-    type.name = "order.unpaid";
-    type.handler_json = R"({"kind":"noop"})";
-    type.handler_kind = "noop";
-    type_id_ = database.put_type(type, now_).type.type_id;
-  }
-
-  NewJob job(const std::string& biz_id, const std::string& key = "") const {
-    NewJob job;
-    job.biz_id = biz_id;
-    job.type_id = type_id_;
-    job.when.in = std::chrono::hours(1);
-    if (!key.empty()) job.idempotency_key = key;
-    return job;
-  }
-  JobId create(const std::string& biz_id) {
-    return (*database.create({job(biz_id)}, CreateMode::each_by_itself, now_)).front().job_id;
-  }
-  // Claims them, for an hour.
-  std::vector<Lease> lease(const std::vector<JobId>& ids) {
-    now_ += std::chrono::hours(2);
-    std::vector<Lease> leases;
-    for (const JobId id : ids) {
-      const std::vector<ClaimedJob> claimed =
-          database.claim({Candidate{id, type_id_, {}}}, {std::chrono::hours(1)}, {.seed = 7, .node = "n"}, now_);
-      leases.push_back({id, claimed.at(0).token});
-    }
-    return leases;
-  }
   ChangeItem cancel(JobId id, Result<CancelReply>& reply) const {
     return {CancelAsked{id, [&reply](Result<CancelReply> r) { reply = std::move(r); }}};
   }
@@ -58,10 +28,7 @@ class RequestBatches : public ::testing::Test {
     return {ChangeAsked{{id, {}}, [&reply](Result<ChangeReply> r) { reply = std::move(r); }}};
   }
 
-  WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
-  FakeDatabase database{[this] { return now_; }};
   FakeClientStore client_store{database, nullptr, nullptr};
-  TypeId type_id_ = 0;
   const Error unasked_{ErrorCode::unavailable, "not answered", ""};
 };
 
@@ -159,7 +126,7 @@ TEST_F(RequestBatches, ALeaseThatStaysLockedIsBusyAndOtherResultsStand) {
 
 TEST_F(RequestBatches, ARetriedJobIsReportedToOneCaller) {
   const JobId a = create("a"), b = create("b"), c = create("c");
-  const Lease of_a = lease({a}).front();
+  const Lease of_a = lease(a);
   const FinishRequest died{of_a.job_id, of_a.token, FinishRequest::Kind::dead, {}, "no"};
   ASSERT_TRUE(client_store.finish_leased({&died, 1}, "n"));
   Result<ChangeReply> first = unasked_, second = unasked_, pending = unasked_;
