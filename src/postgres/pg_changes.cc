@@ -189,7 +189,7 @@ Status PgChanges::write_free(const std::function<void(pqxx::transaction_base&)>&
     exec(tx, session_.prepared("lock_wait"), "50ms");
     statement(tx);
   };
-  const Status done = with_freed_ids(session_, {}, [&] { return session_.transact(work); });
+  Status done = with_freed_ids(session_, {}, [&] { return session_.transact(work); });
   has_written_ = has_written_ || done;
   return done;
 }
