@@ -54,10 +54,17 @@ TEST(Migrate, LeavesNothingInTheCatalogForAutovacuum) {
   TestDatabase database(0);
   const Ran done = migrate(database);
   ASSERT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_EQ(database.number("SELECT count(*) FROM pg_stat_sys_tables WHERE schemaname = 'pg_catalog' AND relname IN "
-                            "('pg_attribute', 'pg_class', 'pg_constraint', 'pg_depend', 'pg_index', 'pg_proc', "
-                            "'pg_type') AND analyze_count = 1 AND n_mod_since_analyze < 50"),
-            7);
+  // An autovacuum worker may have come first. migrate skips the tables that it holds.
+  const auto left = [&] {
+    return database.number(
+        "SELECT count(*) FROM pg_stat_sys_tables t WHERE schemaname = 'pg_catalog' AND relname IN "
+        "('pg_attribute', 'pg_class', 'pg_constraint', 'pg_depend', 'pg_index', 'pg_proc', 'pg_type') "
+        "AND NOT (analyze_count = 1 AND n_mod_since_analyze < 50) AND autovacuum_count + autoanalyze_count = 0 "
+        "AND NOT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.relation = t.relid "
+        "AND l.granted AND a.backend_type = 'autovacuum worker')");
+  };
+  // The second look is for a worker that ended between the reading of the counts and of the locks.
+  EXPECT_TRUE(left() == 0 || left() == 0);
 }
 
 TEST(Migrate, NeedsNoMoreThanTheRightToCreate) {
