@@ -22,6 +22,7 @@
 #include "pipeline/membership_state.h"
 #include "pipeline/scan_progress.h"
 #include "pipeline/unanswered_since.h"
+#include "pipeline/unreported_releases.h"
 #include "ports/event.h"
 #include "tocsin/handler.h"
 
@@ -99,6 +100,7 @@ struct EngineShared {
   BoundedQueue<Candidate> candidates;      // scanner, hints -> timekeeper
   BoundedQueue<Lane> ended_backlogs;       // claimers -> scanner, which reads these lanes at once
   BoundedQueue<ReturnedRow> returned;      // finisher -> scanner
+  UnreportedReleases unreported;           // writes whose rows are not in `returned` yet
   BoundedQueue<JobId> expired;             // scanner -> lease reaper
   BoundedQueue<TooLateLane> too_late;      // scanner -> lease reaper
   BoundedQueue<ClaimedJob> claimed;        // claimers -> runner

@@ -17,17 +17,19 @@ bool is_scanned_here(const EngineShared& shared, Shard shard, MonoTime now) {
   return !shared.membership.is_lease_lost(now) && std::ranges::binary_search(*shared.shards.get(), shard);
 }
 
+bool has_old_time(const FinishRequest& request) { return request.delay < Duration(0); }
+
 // Before each write: released jobs that this node does not scan any more are due now, for a request may have waited.
 void drop_old_times(const EngineShared& shared, std::span<FinishRequest> requests, MonoTime now) {
   for (FinishRequest& request : requests)
-    if (request.delay < Duration(0) && !is_scanned_here(shared, shard_of(request.job_id), now))
-      request.delay = Duration(0);
+    if (has_old_time(request) && !is_scanned_here(shared, shard_of(request.job_id), now)) request.delay = Duration(0);
 }
 
 }  // namespace
 
 MonoTime Finisher::step(MonoTime now) {
   hint_retries(now);
+  note_reported_releases();
   // Also while outcomes are kept, so that locked rows delay no other outcomes. The limiter bounds both.
   const bool is_quiet = shared_.outcomes.size() == 0;
   take_outcomes(now);
@@ -67,6 +69,7 @@ MonoTime Finisher::step(MonoTime now) {
 
 Result<std::vector<FinishReply>> Finisher::write(MonoTime now, std::span<const FinishRequest> requests) {
   shared_.answers.note_request(now);
+  if (std::ranges::any_of(requests, has_old_time)) shared_.unreported.note_write();
   return answers_.call(shared_.outcome_patience(), [&] { return store_.finish(requests, shared_.config.node); });
 }
 
@@ -255,6 +258,14 @@ void Finisher::hint_retries(MonoTime now) {
     // No scan reads rows before the low-water mark: the whole lane is claimed from the table.
     if (retry.delay < Duration(0)) shared_.due.push_backlog({{shard_of(retry.job_id), retry.type_id}, {}});
   }
+}
+
+void Finisher::note_reported_releases() {
+  if (!shared_.unreported.has_any()) return;
+  // What is kept may be written: its answer may be lost.
+  const auto is_kept = [](const SetAside& each) { return has_old_time(each.request); };
+  if (std::ranges::none_of(requests_, has_old_time) && std::ranges::none_of(set_aside_, is_kept))
+    shared_.unreported.note_reported();
 }
 
 }  // namespace tocsin

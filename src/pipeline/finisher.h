@@ -68,6 +68,7 @@ class Finisher final : public Stage {
   void settle(const FinishRequest& request, const Origin& origin, FinishReply reply);
   // Hints the jobs in retries_ to this node's engine, or to the owner of their shard, so that they wait for no scan.
   void hint_retries(MonoTime now);
+  void note_reported_releases();  // after hint_retries(): to EngineShared::unreported
 
   EngineShared& shared_;
   JobStore& store_;

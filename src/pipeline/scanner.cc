@@ -47,6 +47,7 @@ MonoTime Scanner::step(MonoTime now) {
     search_pace_.search_at_once();
   }
   read_ended_backlogs(now);
+  reported_releases_ = shared_.unreported.reported();
   for (const ReturnedRow& row : shared_.returned.pop_some(shared_.config.max_running))
     if (const auto cursor = lanes_.find(row.lane); cursor != lanes_.end()) cursor->second.return_to(row.due);
   const bool is_continuation = has_more_ && now < next_scan_;
@@ -235,8 +236,9 @@ void Scanner::take_rows(const PlannedRead& read, const ScanRange& range, const L
   const WallTime no_commits_before = xmin == WallTime::min() ? xmin : xmin - shared_.config.late_commit_margin;
   const auto audited = cursor.read_overdue(range.after, range.before, rows, read_until, no_commits_before);
   // If another server has answered, or the clock was set, no floor holds. Nor does the floor of a pull type's lane in a
-  // shard of another node, which releases claims.
-  if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard))
+  // shard of another node, which releases claims. A row that this node has just released may lie before any floor.
+  if (audited > 0 && !is_sweep_requested_ && owns(range.lane.shard) &&
+      shared_.unreported.is_none_beyond(reported_releases_))
     shared_.events.count(Counter::audit_found, audited);
   read.kind == ReadKind::overdue ? take_overdue(cursor, range, rows) : take_late(cursor, read.kind, range, rows);
 }

@@ -145,8 +145,9 @@ class Scanner final : public Stage {
 
   MonoTime next_scan_{};
   MonoTime cycle_began_{};
-  std::uint64_t connection_ = 0;  // ScanReply::connection of the last reply
-  bool has_more_ = false;         // a page was full, lanes were found or a backlog ended: a continuation follows
+  std::uint64_t connection_ = 0;         // ScanReply::connection of the last reply
+  std::uint64_t reported_releases_ = 0;  // UnreportedReleases::reported() before this step took the reports
+  bool has_more_ = false;                // a page was full, lanes were found or a backlog ended: a continuation follows
   std::atomic<bool> is_sweep_requested_{false};
   std::atomic<bool> is_scan_requested_{false};
 };

@@ -194,12 +194,10 @@ void Checker::check_result(const FakeDatabase::Change& change, const Record& bef
     fail("I2", name + ": its retry is due too early");
 }
 
-std::size_t Checker::released_lately(const std::string& node, bool by_others) const {
+std::size_t Checker::released_by_others(const std::string& node) const {
   std::set<JobId> jobs;
   for (const Released& each : released_) {
-    const Duration age = scheduler_.now() - each.at;
-    if (each.node == node ? age < std::chrono::seconds(1) : by_others && age < std::chrono::minutes(1))
-      jobs.insert(each.job);
+    if (each.node != node && scheduler_.now() - each.at < std::chrono::minutes(1)) jobs.insert(each.job);
   }
   return jobs.size();
 }

@@ -116,9 +116,9 @@ class Checker {
   // The end: the world is at rest.
   void check_end();
 
-  // Jobs that were made due again in the past by releasing their claims: by this node within the last second, and, if
-  // asked for, by others within the last minute.
-  std::size_t released_lately(const std::string& node, bool by_others) const;
+  // Number of jobs that nodes other than `node` made due again in the past within the last minute, by releasing their
+  // claims.
+  std::size_t released_by_others(const std::string& node) const;
 
   void fail(const std::string& promise, const std::string& what);
   const std::vector<std::string>& failures() const { return failures_; }

@@ -98,6 +98,46 @@ TEST_F(FinisherTest, AReleaseDuringALostLeaseIsHintedToBothOwners) {
   EXPECT_EQ(shared().returned.size(), 1U) << "if this node gets its lease back";
 }
 
+TEST_F(FinisherTest, AReleaseIsUnreportedFromItsWriteUntilItsReport) {
+  const auto is_unreported = [this] { return shared().unreported.has_any(); };
+  give_old_release();
+  bool is_unreported_in_write = false;
+  store.on_finish = [&](auto) -> Result<std::vector<FinishReply>> {
+    is_unreported_in_write = is_unreported();
+    return unavailable();  // it may be written
+  };
+  step();
+  EXPECT_TRUE(is_unreported_in_write);
+  EXPECT_TRUE(is_unreported());
+  now += 1s;
+  reply_with(FinishReply::stale);
+  step();
+  EXPECT_TRUE(is_unreported());
+  EXPECT_EQ(shared().returned.size(), 0U);
+  step();
+  EXPECT_EQ(shared().returned.size(), 1U);
+  EXPECT_FALSE(is_unreported());
+  give(claimed(make_job_id(2, 0), 1), Outcome::done());
+  step();
+  EXPECT_FALSE(is_unreported()) << "others give no row an old time";
+}
+
+// Its answer may be lost in each try.
+TEST_F(FinisherTest, AReleaseThatIsSetAsideIsUnreported) {
+  give_old_release();
+  store.on_finish = [&](auto) -> Result<std::vector<FinishReply>> {
+    return Error{ErrorCode::unavailable, "index is damaged", kRefused};
+  };
+  step();
+  step();
+  EXPECT_TRUE(shared().unreported.has_any());
+  now += 1s;
+  reply_with(FinishReply::applied);
+  step();
+  step();
+  EXPECT_FALSE(shared().unreported.has_any());
+}
+
 // A damaged page, a trigger or a right: it may be mended, and until then it stops neither others nor claims.
 TEST_F(FinisherTest, AnUnwritableOutcomeIsSetAsideAndNeverDropped) {
   constexpr JobId kCulprit = 3;

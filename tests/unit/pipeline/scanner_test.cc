@@ -87,6 +87,27 @@ TEST_F(ScannerTest, AnAuditFindsAndCountsRowsBeforeTheFloor) {
   EXPECT_EQ(events[Counter::audit_found], 1) << "only what lies there";
 }
 
+// The audit reads between the commit of a release and the finisher's report of it.
+TEST_F(ScannerTest, AnAuditCountsNoRowWhoseReleaseIsNotReported) {
+  keeps_awake = true;
+  oldest_writer = next_writer = 7;
+  config.sweep_interval = 10s;
+  config.audit_interval = 40s;
+  scan_until(kStart + 39s);
+  const auto release = [this] { insert(kStart + 1s); };
+  shared().unreported.note_write();
+  release();
+  scan_until(kStart + 82s);
+  EXPECT_EQ(found().size(), 1U);
+  EXPECT_EQ(events[Counter::audit_found], 0);
+  shared().unreported.note_reported();
+  table.clear();
+  scan_until(kStart + 105s);
+  release();
+  scan_until(kStart + 165s);
+  EXPECT_EQ(events[Counter::audit_found], 1) << "no release explains this one";
+}
+
 // Its previous owner released a claim with the time that the row had before.
 TEST_F(ScannerTest, ASweepFindsAnOldRowThatCameWhileAShardWasGained) {
   keeps_awake = true;

@@ -1,0 +1,29 @@
+// UnreportedReleases: tells the scanner whether claims may have been released in the database of which the finisher has
+// not told it yet (EngineShared::returned). Such rows are due at their old time, which may lie before the floor of
+// their lane. They are no rows that only an audit finds, because the report makes the scanner read them. Owned by
+// EngineShared. Thread: the finisher's for note_write() and note_reported(), the scanner's for the others.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tocsin {
+
+class UnreportedReleases {
+ public:
+  // A write that gives rows their old time is about to be sent.
+  void note_write() { ++written_; }
+  // All rows of such writes are in EngineShared::returned, and none of these writes is in doubt.
+  void note_reported() { reported_ = written_.load(); }
+  bool has_any() const { return reported_ != written_; }
+
+  // The number of writes whose rows were reported. The scanner asks before it takes the reports.
+  std::uint64_t reported() const { return reported_; }
+  // Whether there was no other write than these `reported` ones until now.
+  bool is_none_beyond(std::uint64_t reported) const { return written_ == reported; }
+
+ private:
+  std::atomic<std::uint64_t> written_{0}, reported_{0};
+};
+
+}  // namespace tocsin
