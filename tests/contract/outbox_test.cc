@@ -1,6 +1,7 @@
 // OutboxStore and IntakeStore, with the SQL verbs for entries: on PostgreSQL and on the database in memory.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <ostream>
 
@@ -33,7 +34,8 @@ class OutboxFixture {
   }
   virtual std::string answer_to_cancel(JobId job) = 0;
   virtual bool reschedule(JobId job, WallTime action_time) = 0;
-  Duration ahead{0};  // of the clock by which they are changed
+  virtual void end_claims() = 0;  // entries that were claimed may be claimed again
+  Duration ahead{0};              // of the clock by which they are changed
   // The first database loses what was done to its entries since the first call.
   virtual void stop_standby() = 0;
   virtual void fail_over() = 0;
@@ -63,6 +65,7 @@ class PostgresOutbox final : public OutboxFixture {
     EXPECT_TRUE(told == "rescheduled" || told == "TC001") << told;
     return told == "rescheduled";
   }
+  void end_claims() override { a_.query("UPDATE tocsin.outbox SET claimed_at = claimed_at - interval '1 hour'"); }
   void stop_standby() override { a_.query("CREATE TABLE public.standby AS TABLE tocsin.outbox"); }
   void fail_over() override {
     a_.query("DELETE FROM tocsin.outbox; INSERT INTO tocsin.outbox TABLE public.standby; DROP TABLE public.standby");
@@ -119,6 +122,7 @@ class FakeOutboxFixture final : public OutboxFixture {
     return a_.cancel(job, now() + ahead) ? "cancelled" : a_.is_refused(job) ? "not found" : "TC001";
   }
   bool reschedule(JobId job, WallTime action_time) override { return a_.reschedule(job, action_time, now() + ahead); }
+  void end_claims() override { now_ += 1h; }
   void stop_standby() override { a_.stop_standby(); }
   void fail_over() override { static_cast<void>(a_.fail_over()); }
   std::string error_of(JobId job) override { return a_.error_of(job); }
@@ -207,6 +211,28 @@ TEST_P(OutboxContract, AnEntryWithoutAKeyIsChangedUntilItIsClaimed) {
   EXPECT_TRUE(is_gone(moved) && is_gone(cancelled));
   EXPECT_EQ(databases->job(moved)->action_time, later);
   EXPECT_EQ(databases->job(cancelled)->status, JobStatus::cancelled);
+}
+
+// One that is due soon does not wait for those that cannot be taken over.
+TEST_P(OutboxContract, EntriesAreClaimedInTheOrderOfTheirTimesThoseTriedBeforeLast) {
+  const auto jobs_of = [](const std::vector<OutboxEntry>& entries) {
+    std::vector<JobId> jobs;
+    for (const OutboxEntry& each : entries) jobs.push_back(each.job_id);
+    return jobs;
+  };
+  const auto create_at = [this](int hour) { return databases->create("o" + std::to_string(hour), at + hour * 1h, {}); };
+  const JobId tried_later = create_at(2), tried = create_at(1);
+  EXPECT_EQ(jobs_of(claim()), (std::vector{tried, tried_later}));
+  databases->end_claims();
+  std::map<int, JobId> by_time;
+  for (int i = 0; i < 8; ++i) {
+    const int hour = 3 + (i * 5) % 8;
+    by_time[hour] = create_at(hour);
+  }
+  std::vector<JobId> wanted;
+  for (const auto& [hour, job] : by_time) wanted.push_back(job);
+  wanted.insert(wanted.end(), {tried, tried_later});
+  EXPECT_EQ(jobs_of(claim()), wanted);
 }
 
 TEST_P(OutboxContract, AChangeAfterALostClaimReachesTheJob) {

@@ -77,16 +77,22 @@ std::vector<OutboxEntry> FakeOutbox::fail_over() {
 
 std::vector<OutboxEntry> FakeOutbox::claim(const std::set<Shard>& mine, const std::set<Shard>& others,
                                            std::int64_t relay, int limit, WallTime now) {
-  std::vector<OutboxEntry> claimed;
+  std::vector<Entry*> free;
   for (auto& [id, each] : entries_) {
     const Shard shard = shard_of(id);
     const bool is_meant = mine.contains(shard) || (others.contains(shard) && each.entry.gmt_create < now - 10s);
     const auto holds = each.claimed_by == relay ? 1s : 10s;
     if (!is_meant || each.is_settled || (each.claimed_at && *each.claimed_at > now - holds)) continue;
-    if (static_cast<int>(claimed.size()) == limit) break;
-    each.claimed_by = relay;
-    each.claimed_at = now;
-    claimed.push_back(each.entry);
+    free.push_back(&each);
+  }
+  std::ranges::stable_sort(
+      free, {}, [](const Entry* each) { return std::pair(each->claimed_at.has_value(), each->entry.action_time); });
+  if (free.size() > static_cast<std::size_t>(limit)) free.resize(static_cast<std::size_t>(limit));
+  std::vector<OutboxEntry> claimed;
+  for (Entry* each : free) {
+    each->claimed_by = relay;
+    each->claimed_at = now;
+    claimed.push_back(each->entry);
   }
   return claimed;
 }

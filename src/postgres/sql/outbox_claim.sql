@@ -1,8 +1,8 @@
 -- Claims up to $3 entries for the relay $2: of its own shards $1, and of other shards $4 those older than ten seconds.
--- Entries tried before come last, so that a shard that cannot take over holds up no other.
+-- Entries tried before come last, also in the answer, so that one that cannot be taken over holds up no other.
 -- Index: outbox_due. Guard: whether an entry is free is checked again under the lock.
 WITH c AS MATERIALIZED (
-  SELECT o.job_id
+  SELECT o.job_id, o.claimed_by IS NOT NULL AS was_tried, o.action_time
   FROM (SELECT shard, true AS is_mine FROM unnest($1::smallint[]) m (shard)
         UNION ALL
         SELECT shard, false FROM unnest($4::smallint[]) f (shard)) s
@@ -13,15 +13,17 @@ WITH c AS MATERIALIZED (
       AND {{outbox_is_free}}
     ORDER BY o.action_time, o.job_id
     LIMIT $3::integer) o
-  ORDER BY o.claimed_by IS NOT NULL, o.action_time, o.job_id
+  ORDER BY was_tried, o.action_time, o.job_id
   LIMIT $3::integer),
 l AS MATERIALIZED (
   SELECT o.job_id
   FROM c JOIN tocsin.outbox o ON o.job_id = c.job_id
   WHERE {{outbox_is_free}}
-  FOR UPDATE OF o SKIP LOCKED)
-UPDATE tocsin.outbox o
-SET claimed_by = $2::bigint, claimed_at = clock_timestamp()
-FROM l
-WHERE o.job_id = l.job_id
-RETURNING o.*
+  FOR UPDATE OF o SKIP LOCKED),
+u AS (
+  UPDATE tocsin.outbox o
+  SET claimed_by = $2::bigint, claimed_at = clock_timestamp()
+  FROM l
+  WHERE o.job_id = l.job_id
+  RETURNING o.*)
+SELECT u.* FROM u JOIN c ON c.job_id = u.job_id ORDER BY c.was_tried, c.action_time, c.job_id
