@@ -47,9 +47,7 @@ MonoTime Scanner::step(MonoTime now) {
     search_pace_.search_at_once();
   }
   read_ended_backlogs(now);
-  reported_releases_ = shared_.unreported.reported();
-  for (const ReturnedRow& row : shared_.returned.pop_some(shared_.config.max_running))
-    if (const auto cursor = lanes_.find(row.lane); cursor != lanes_.end()) cursor->second.return_to(row.due);
+  take_returned_rows();
   const bool is_continuation = has_more_ && now < next_scan_;
   if (now < next_scan_ && !is_continuation && !is_sweep_requested_) return std::min(next_scan_, promote_overflow(now));
 
@@ -99,6 +97,12 @@ MonoTime Scanner::step(MonoTime now) {
     }
   }
   return has_more_ ? now : std::min(next_scan_, promote_overflow(reply->answered));
+}
+
+void Scanner::take_returned_rows() {
+  reported_releases_ = shared_.unreported.reported();  // before the rows are taken
+  for (const ReturnedRow& row : shared_.returned.pop_some(shared_.config.max_running))
+    if (const auto cursor = lanes_.find(row.lane); cursor != lanes_.end()) cursor->second.return_to(row.due);
 }
 
 // Reads lanes whose backlog has ended, because rows that became due since the last claim, and rows due soon, are not in

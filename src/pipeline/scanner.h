@@ -87,6 +87,7 @@ class Scanner final : public Stage {
   };
 
   void read_ended_backlogs(MonoTime now);
+  void take_returned_rows();
   // The plan functions fill ranges_ and search_ with what the next statement reads. `is_continuation`: the statement
   // follows the one before at once, and no shard has its turn.
   void plan(MonoTime now, WallTime db_now, bool is_continuation);
