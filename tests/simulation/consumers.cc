@@ -54,7 +54,7 @@ std::shared_ptr<Consumers::Request> Consumers::ask(Scheduler::FiberId asker, Sim
   request->node = node.name();
   request->asker = asker;
   const MonoTime now = world_.scheduler.now();
-  const Duration wait = up_to(2s);
+  const Duration wait = up_to(habits_.longest_poll);
   const Duration ttr = chance(0.7) ? type.ttr : type.ttr / 2 + up_to(type.ttr);
   const std::size_t max = 1 + world_.random.below(4);
   const auto answer = [this, request](std::vector<ClaimedJob> jobs) {

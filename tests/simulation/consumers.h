@@ -20,6 +20,7 @@ struct ConsumerHabits {
   double hangs_up = 0.1;  // ends the poll before its answer comes
   double wanders = 0.2;   // polls another node than before
   Duration longest_work = std::chrono::seconds(3);
+  Duration longest_poll = std::chrono::seconds(2);
 };
 
 // Thread: owner only.

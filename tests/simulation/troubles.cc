@@ -246,7 +246,8 @@ void Troubles::end_all() {
   for (BizType& type : world_.types) type.paused = false;
   world_.publish_types();
   constexpr HandlerHabits kGood{0, 0, 0, 0.1, 0, 0};
-  if (world_.consumers) world_.consumers->set_habits({0, 0, 0, 0.2, 0, 0.2, 20ms});
+  // Polls for types without jobs are short, so that two consumers can take all that waits.
+  if (world_.consumers) world_.consumers->set_habits({0, 0, 0, 0.2, 0, 0.2, 20ms, 500ms});
   for (const auto& node : world_.nodes) {
     if (node->is_draining()) node->crash();
     if (!node->is_up()) boot(*node);
