@@ -75,7 +75,10 @@ void Checker::on_change(DatabaseId database_id, const FakeDatabase::Change& chan
   attempt.life = record.life;
   attempt.node = job.node.value_or("");
   attempt.lease_end = scheduler_.now() + (job.fire_at - change.db_now);
-  attempt.clock_steps = its.clock_steps;
+  // The lease counts from the time that the statement read, which may be before a step. A step back makes no lease end
+  // early, and is not looked for.
+  const MonoTime read_at = scheduler_.now() - (databases_.of(job.job_id).data.now() - change.db_now);
+  attempt.clock_steps = its.clock_stepped > read_at ? its.clock_steps - 1 : its.clock_steps;
   attempt.control_shocks = control_shocks_;
   attempt.change = changes_;
   attempt.is_hastened = record.is_hastened;

@@ -191,13 +191,13 @@ void Ending::create_followers(const std::set<TypeId>& crowd) {
 }
 
 // Single jobs of other types that become due in the midst of a crowd start before what was due after them, but for the
-// batches that were on their way, two per claimer, and one job of each type of the crowd.
+// batches that were on their way, two per claimer, and one job of each type of the crowd, in every node.
 void Ending::crowd_out() {
   constexpr std::size_t kClaimers = 3;
   const std::set<TypeId> crowd = draw_crowd();
   create_unheard(crowd);
   const bool has_slow = is_slow(world_.types.back());
-  const std::size_t others = 2 * world_.config.claim_batch * kClaimers * world_.nodes.size() + crowd.size() - 1;
+  const std::size_t others = (2 * world_.config.claim_batch * kClaimers + crowd.size() - 1) * world_.nodes.size();
   // One type alone fills three quarters of the memory, and leaves the rest to jobs that come later, but for those that
   // are there before; many leave less than these small memories have.
   std::size_t fitting = crowd.size() == 1 ? world_.config.capacity / 8 : std::numeric_limits<std::size_t>::max();
