@@ -1,7 +1,7 @@
 // UnreportedReleases: tells the scanner whether claims may have been released in the database of which the finisher has
 // not told it yet (EngineShared::returned). Such rows are due at their old time, which may lie before the floor of
-// their lane. They are no rows that only an audit finds, because the report makes the scanner read them. Owned by
-// EngineShared. Thread: the finisher's for note_write() and note_reported(), the scanner's for the others.
+// their lane. An audit that finds one does not count it: the report would have made the scanner read it. Owned by
+// EngineShared. Thread: the scanner's for reported() and is_none_beyond(), the finisher's for the others.
 #pragma once
 
 #include <atomic>
