@@ -61,6 +61,8 @@ class Checker(ClusterRules):
         self.most_at_once = collections.Counter()  # jobs of each type with a limit
         self.takeovers = collections.Counter()  # of each death of a node that was judged, the jobs that judged it
         self.left_behind = 0  # jobs that ran on a node when it stopped, and whose next start was judged
+        # Results of an attempt that came, or can have come, while the next one ran.
+        self.late_while_running = self.frozen_while_running = 0
         for row in rows:
             if row.job_id in self.rows:
                 self.broken("I10", "two rows of one job", row.job_id,
@@ -239,7 +241,10 @@ class Checker(ClusterRules):
                 self.broken("I6", "attempts beyond the limit", job_id, f"attempt {run.attempt} of {row.max_attempts}")
         for before, run in zip(runs, runs[1:]):
             self.check_pair(job_id, kind, before, run)
+            if kind["kind"] == "webhook":
+                self.count_frozen(job_id, before, run)
         self.check_last(row, runs[-1])
+        self.check_end(row, kind, runs)
 
     def check_pair(self, job_id, kind, before, run):
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
@@ -283,6 +288,22 @@ class Checker(ClusterRules):
             self.broken("I4", "done by its handler, and dead", row.job_id, f"attempt {run.attempt}")
         self.done_and_dead["+".join(sorted({fault["name"] for fault in faults})) or "no fault"] += 1
 
+    def check_end(self, row, kind, runs):
+        """What ended the job is the result of its last attempt: it was written after that attempt had answered."""
+        if (kind["kind"] != "webhook" or row.status not in ("done", "dead") or row.finished_at is None
+                or row.job_id in self.history.retries):
+            return
+        answered = min((run.answered for run in runs if run.attempt == row.attempts), default=-math.inf)
+        if row.finished_at < answered - MARGIN:
+            self.broken("I5", "ended by a result of another attempt", row.job_id,
+                        f"{answered - row.finished_at:.3f} s before attempt {row.attempts} answered")
+
+    def count_frozen(self, job_id, before, run):
+        """A node that ran the first of two attempts was frozen then, and went on while another ran the second."""
+        self.frozen_while_running += any(
+            before.at <= fault["stopped"] <= before.answered and run.at <= fault["continued"] <= run.answered
+            for fault in self.faults_of(job_id, before.node, before.at, run.answered) if "continued" in fault)
+
     def faults_that_repeat(self, job_id, before, run, is_expired):
         """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so. It
         causes none after its end, which is when all is well again."""
@@ -311,18 +332,24 @@ class Checker(ClusterRules):
 
     def check_settles(self, job_id, settles):
         runs = {run.token: run for run in self.history.runs.get(job_id, ())}
-        winners = set()
-        for settle in settles:
-            run = runs.get(settle["token"])
-            if settle["result"] != "ok" or run is None:
+        winners, until = set(), {token: run.leased_until for token, run in runs.items()}
+        for settle in sorted(settles, key=lambda settle: settle["t"]):
+            token, run = settle["token"], runs.get(settle["token"])
+            if run is None:
                 continue
-            # Extensions that came between are in run.until.
-            if settle["b"] > run.until + MARGIN:
-                self.broken("I5", "taken after the lease", job_id,
-                            f"{settle['kind']} {settle['b'] - run.until:.3f} s late")
+            if settle["result"] == "stale":
+                self.late_while_running += any(is_held(other, settle) for other in runs.values() if other is not run)
+                continue
+            late = settle["b"] - until[token]
+            if settle["kind"] == "extend":
+                until[token] = max(until[token], settle["until"])
+            if settle["result"] != "ok":
+                continue
+            if late > MARGIN:
+                self.broken("I5", "taken after the lease", job_id, f"{settle['kind']} {late:.3f} s late")
             if settle["kind"] != "ack":
                 continue
-            winners.add(settle["token"])
+            winners.add(token)
             row = self.rows.get(job_id)
             if row and row.status != "done":
                 self.broken("I5", "acknowledged, and not done", job_id, row.status)
@@ -373,6 +400,12 @@ def ids_to_ask(history, rows, witnessed):
     answered = {job_id for asked in history.asked.values() for job_id in asked.ids
                 if len(asked.ids) > 1 or job_id not in there}
     return answered | (set().union(*witnessed.values()) - there)
+
+
+def is_held(run, settle):
+    """Whether a consumer had this lease for certain when `settle` came."""
+    return run.at <= settle["b"] and settle["t"] <= run.until - run.slack and (
+        run.answered is None or settle["t"] <= run.answered)
 
 
 def may_have(event, result):

@@ -75,6 +75,13 @@ class AnHonestHistory(OneJob):
         self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 15.2, 2),
                            settle("1", "b", 16), settle("1", "a", 17, result="stale")],
                           [row("1", type="pull", attempts=2)])
+        self.assertEqual(self.checker.late_while_running, 0)
+
+    def test_of_a_late_result_while_the_next_attempt_runs(self):
+        self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 15.2, 2),
+                           settle("1", "a", 15.5, result="stale"), settle("1", "b", 17)],
+                          [row("1", type="pull", attempts=2)])
+        self.assertEqual(self.checker.late_while_running, 1)
 
     def test_of_a_lease_that_was_extended(self):
         self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), settle("1", "a", 14, "extend", until=19.01),
@@ -316,10 +323,25 @@ class TheCheckerFinds(OneJob):
         job, two = create("k", "1", "pull"), [lease("1", "a", 10.1), lease("1", "b", 15.2, 2)]
         done = [row("1", type="pull", attempts=2)]
         self.assertFinds("I5", "two results accepted", [job, *two, settle("1", "a", 14), settle("1", "b", 16)], done)
-        self.assertFinds("I5", "taken after the lease", [job, *two, settle("1", "a", 16)], done)
+        for kind in ("ack", "nack", "extend"):
+            self.assertFinds("I5", "taken after the lease", [job, *two, settle("1", "a", 16, kind, until=19)], done)
+        again = [settle("1", "a", 14, "extend", "unknown", until=17), settle("1", "a", 16, "extend", until=19)]
+        self.assertHonest([job, two[0], *again, settle("1", "a", 18.9)], [row("1", type="pull")])
         self.assertFinds("I5", "leased after its ack", [job, *two, settle("1", "a", 14)], done)
         self.assertFinds("I5", "acknowledged, and not done", [job, two[0], settle("1", "a", 14)],
                          [row("1", type="pull", status="dead")])
+
+    def test_a_result_of_an_attempt_whose_node_was_frozen(self):
+        runs = [create("k", "1"), start("1", 10.1, node="a", takes=0.3), start("1", 15.2, 2, node="b", takes=1.2),
+                fault(10.2, 18, "freeze", nodes=["a"], stopped=10.2, continued=16)]
+        self.assertHonest(runs, [row("1", attempts=2, finished_at=16.41)])
+        self.assertEqual(self.checker.frozen_while_running, 1)
+        for status in ("done", "dead"):
+            self.assertFinds("I5", "ended by a result of another attempt", runs,
+                             [row("1", status=status, attempts=2, finished_at=16.01)])
+        self.judge([*runs[:3], fault(10.2, 18, "freeze", nodes=["a"], stopped=10.2, continued=17)],
+                   [row("1", attempts=2)])
+        self.assertEqual(self.checker.frozen_while_running, 0)
 
     def test_attempts_beyond_the_limit(self):
         self.assertFinds("I6", "attempts beyond the limit",

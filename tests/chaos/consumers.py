@@ -2,15 +2,20 @@
 import time
 import zlib
 
-from caller import Caller, time_of
+from caller import TYPES, Caller, time_of
+
+LATE_S = TYPES["pull"]["ttr_ms"] / 1000 + 0.5  # after its lease, what is settled late
+HELD_S = 2.0  # for so long the next attempt is held: it is leased when the late result of the one before comes
+LATE_KINDS = ("ack", "nack", "extend")
 
 
 class Consumer(Caller):
-    """Leases jobs; acknowledges most, refuses some, extends some, forgets some, is late with some."""
+    """Leases jobs; acknowledges most, refuses some, extends some, forgets some. With some it is late, and holds their next
+    attempt."""
 
     def __init__(self, load, name):
         super().__init__(load, name)
-        self.is_over, self.late = load.is_at_rest, []
+        self.is_over, self.later = load.is_at_rest, []
 
     def lease(self, type):
         sent, heard, answer, _, reply = self.client.call(
@@ -29,33 +34,38 @@ class Consumer(Caller):
         acks, nacks, kept = [], [], []
         for item in self.lease("pull"):
             lease = (item["job_id"], item["lease_token"])
-            lot = zlib.crc32(item["biz_id"].encode()) % 100 if item["attempts"] == 1 else 99
-            if lot == 0:
-                self.late.append((time.monotonic() + 3.5, lease))
+            drawn, lot = divmod(zlib.crc32(item["biz_id"].encode()), 100)
+            if lot == 0 and item["attempts"] == 1:
+                self.later.append((time.monotonic() + LATE_S, LATE_KINDS[drawn % len(LATE_KINDS)], lease))
+            elif lot == 0 and item["attempts"] == 2:
+                self.later.append((time.monotonic() + HELD_S, "ack", lease))
+            elif item["attempts"] > 1:
+                acks.append(lease)
             elif lot > 1:  # who draws 1 is forgotten
                 (nacks if lot < 5 else kept if lot < 8 else acks).append(lease)
-        if kept and self.settle("extend", kept, ttr_ms=3000):
+        if self.settle("extend", kept):
             acks += kept
         self.settle("ack", acks)
-        self.settle("nack", nacks, delay_ms=700)
+        self.settle("nack", nacks)
         now = time.monotonic()
-        self.settle("ack", [lease for when, lease in self.late if when <= now])
-        self.late = [(when, lease) for when, lease in self.late if when > now]
+        for kind in LATE_KINDS:
+            self.settle(kind, [lease for when, what, lease in self.later if when <= now and what == kind])
+        self.later = [one for one in self.later if one[0] > now]
 
-    def settle(self, kind, leases, **more):
+    def settle(self, kind, leases, delay_ms=700, ttr_ms=3000):
         if not leases:
             return False
-        items = [{"job_id": job_id, "lease_token": token, **({"delay_ms": more["delay_ms"]} if kind == "nack" else {})}
+        items = [{"job_id": job_id, "lease_token": token, **({"delay_ms": delay_ms} if kind == "nack" else {})}
                  for job_id, token in leases]
-        body = {"items": items, **({"ttr_ms": more["ttr_ms"]} if kind == "extend" else {})}
+        body = {"items": items, **({"ttr_ms": ttr_ms} if kind == "extend" else {})}
         sent, heard, answer, _, reply = self.client.call("POST", f"/v1/leases/{kind}", body)
         # Of a database that did not answer: "unavailable" or "in_doubt".
         results = [item["result"] if item["result"] in ("ok", "stale") else "unknown"
                    for item in reply["items"]] if answer == "ok" else [answer] * len(leases)
         self.history.write("settle", b=sent, t=heard, answer=answer, kind=kind,
                            items=[[*lease, result] for lease, result in zip(leases, results)],
-                           **({"delay": more["delay_ms"] / 1000} if kind == "nack" else {}),
-                           **({"until": heard + more["ttr_ms"] / 1000} if kind == "extend" else {}))
+                           **({"delay": delay_ms / 1000} if kind == "nack" else {}),
+                           **({"until": heard + ttr_ms / 1000} if kind == "extend" else {}))
         return True
 
 

@@ -21,6 +21,7 @@ class Struck(typing.TypedDict, total=False):
     databases: list[int]
     shards: list[int]
     stopped: float  # s: when the node was killed or stopped
+    continued: float  # s: when the node that was stopped went on
     dead_until: float  # s: when the node that was killed was started again
 
 
@@ -72,17 +73,19 @@ def kill(cluster, rng, seconds):
     return Struck(nodes=[node.name], stopped=stopped, dead_until=dead_until)
 
 
-# Only `expired`: a node that is stopped takes no attempt for failed, and it is stopped for longer than a lease.
+# Only `expired`: a node that is stopped takes no attempt for failed, and it is stopped for longer than a lease. When it
+# goes on, others may be running what it ran.
 @fault("freeze", "node", "SIGSTOP beyond the heartbeat time-out, SIGCONT")
 def freeze(cluster, rng, seconds):
     node = rng.choice(cluster.nodes)
     stopped = time.time()
     node.signal(signal.SIGSTOP)
     try:
-        last(cluster.heartbeat_timeout + 1 + seconds / 2)
+        last(cluster.heartbeat_timeout + 1.2 + rng.uniform(0, seconds / 2))
     finally:
+        continued = time.time()
         node.signal(signal.SIGCONT)
-    return Struck(nodes=[node.name], stopped=stopped)
+    return Struck(nodes=[node.name], stopped=stopped, continued=continued)
 
 
 # A node that is stopped writes its handlers' outcomes, so no lease ends because of it.

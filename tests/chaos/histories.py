@@ -53,8 +53,8 @@ def fault(on, off, name="kill", **more):
 
 
 def row(job_id, key="k", type="hook", status="done", attempts=1, at=10.0, started=10.1, **more):
-    finished = 11.0 if status != "pending" else None
-    return Row(job_id, key, type, status, attempts, 3, at, started, finished, **more)
+    more.setdefault("finished_at", None if status == "pending" else 100.0)
+    return Row(job_id, key, type, status, attempts, 3, at, started, **more)
 
 
 DIED = [create("k", "1"), *(start("1", 9 + n * 1.1, n, "fail") for n in (1, 2, 3)), seen("1", 13, "dead")]

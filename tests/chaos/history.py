@@ -20,7 +20,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   seen     b, t, id, status                                                          what a reader saw
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;
            nodes, databases, shards: what it struck, by name or number (any, where it does not say); stopped (when a
-           node was killed or stopped), dead_until (of a node that was killed, when it was started again)
+           node was killed or stopped), continued (when the node that was stopped went on), dead_until (of a node that
+           was killed, when it was started again)
   places   t, places: by shard, the number of the database in which it lives
   memory   node, mb, t: the most that a node's process has had in memory until then
   counts   t, port, wrong [[type, status, counted, there]]: of one snapshot of a database, where the counts are not its

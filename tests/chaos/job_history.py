@@ -29,7 +29,8 @@ class Run:
     is_unknown: bool = False  # a consumer's answer that may have arrived
     pause: float | None = None  # asked for before the retry
     token: str | None = None
-    until: float | None = None  # the latest end that the lease can have
+    leased_until: float | None = None  # the end of the lease, as its consumer was told
+    until: float | None = None  # the latest end that it can have, as it was extended
     slack: float = 0.0  # how much earlier it may end
     given_up: float | None = None  # an answer came so late that the sender may have given up since this moment
     node: str | None = None  # that claimed it
@@ -107,7 +108,7 @@ class History:
         ttr = self.types[event["type"]]["ttr"]
         for job_id, token, until, attempt in event["items"]:
             claimed = min(event["t"], until - ttr)  # `until` is of a clock that may be ahead
-            self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, until=until,
+            self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, leased_until=until, until=until,
                                          node=event.get("node")))
 
     def on_settle(self, event):

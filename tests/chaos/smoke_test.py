@@ -27,6 +27,7 @@ class Chaos(RunCase):
         self.assertGreater(checker.aliases(), 0)
         self.assertEqual(len(checker.takeovers), 1)
         self.assertGreater(checker.left_behind, 0)
+        self.assertGreater(checker.late_while_running, 0)
         self.assertTrue(checker.history.retries)
         self.assertTrue(checker.history.paused)
         self.assertEqual(checker.most_at_once.keys(), {"few", "scarce"})
