@@ -10,8 +10,8 @@ LATE_KINDS = ("ack", "nack", "extend")
 
 
 class Consumer(Caller):
-    """Leases jobs; acknowledges most, refuses some, extends some, forgets some. With some it is late, and holds their next
-    attempt."""
+    """Leases jobs; acknowledges most, refuses some, extends some, forgets some. It is late with some, and holds their
+    next attempt."""
 
     def __init__(self, load, name):
         super().__init__(load, name)

@@ -35,8 +35,8 @@ class Report:
             print(f"{most} jobs of {type} at once, of {history.types[type]['max_running']} that may be")
         takeovers = self.checker.takeovers
         print(f"{len(takeovers)} deaths of nodes were judged, by {takeovers.total():,} jobs that were due")
-        print(f"{self.checker.late_while_running} results of consumers and {self.checker.frozen_while_running} of frozen"
-              " nodes came while the next attempt ran")
+        late, frozen = self.checker.late_while_running, self.checker.frozen_while_running
+        print(f"{late} results of consumers and {frozen} of frozen nodes came while the next attempt ran")
         print(f"{self.checker.left_behind} starts after the lease of a node that stopped were judged")
         print()
         print(f"{'type':<8}{'jobs':>10}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}   lateness of first starts")
