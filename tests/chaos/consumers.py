@@ -48,8 +48,9 @@ class Consumer(Caller):
         self.settle("ack", acks)
         self.settle("nack", nacks)
         now = time.monotonic()
-        for kind in LATE_KINDS:
-            self.settle(kind, [lease for when, what, lease in self.later if when <= now and what == kind])
+        # Each in a request of its own: one that names a job twice, with the tokens of two attempts, is refused.
+        for kind, lease in [(kind, lease) for when, kind, lease in self.later if when <= now]:
+            self.settle(kind, [lease])
         self.later = [one for one in self.later if one[0] > now]
 
     def settle(self, kind, leases, delay_ms=700, ttr_ms=3000):
