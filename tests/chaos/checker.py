@@ -249,7 +249,7 @@ class Checker(ClusterRules):
     def check_pair(self, job_id, kind, before, run):
         lease_end = before.claimed + kind["ttr"] - CLAIM_TO_START
         if before.until is not None:
-            lease_end = before.until - before.slack
+            lease_end = before.ends_after
         lost_claims = [fault for fault in self.faults_of(job_id, None, before.claimed, run.at)
                        if fault.get("loses_claims")]
         if run.attempt <= before.attempt and self.history.is_retried(job_id, before.at, run.at):
@@ -308,7 +308,7 @@ class Checker(ClusterRules):
         """Each fault declares which duplicates it can cause (faults.py), and while what of the first run it does so. It
         causes none after its end, which is when all is well again."""
         if is_expired:  # its outcome was not written
-            what, begin, end = "expired", before.answered, before.answered + WRITTEN_IN
+            what, begin, end = "expired", before.answered, before.sent_by + WRITTEN_IN
         else:
             what, begin, end = "within", before.at, run.claimed
         return [fault for fault in self.faults_of(job_id, before.node, begin, end) if what in fault["repeats"]]
@@ -404,7 +404,7 @@ def ids_to_ask(history, rows, witnessed):
 
 def is_held(run, settle):
     """Whether a consumer had this lease for certain when `settle` came."""
-    return run.at <= settle["b"] and settle["t"] <= run.until - run.slack and (
+    return run.at <= settle["b"] and settle["t"] <= run.ends_after and (
         run.answered is None or settle["t"] <= run.answered)
 
 

@@ -87,6 +87,20 @@ class AnHonestHistory(OneJob):
         self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), settle("1", "a", 14, "extend", until=19.01),
                            settle("1", "a", 18)], [row("1", type="pull")])
 
+    def test_of_an_extension_that_was_not_answered(self):
+        for b in (14.0, 16.0):  # the lease ends at 15.1: the second one had no effect
+            self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1),
+                               settle("1", "a", b, "extend", "unknown", until=b + 5.01), lease("1", "b", 15.2, 2),
+                               settle("1", "b", 16.5)], [row("1", type="pull", attempts=2)])
+
+    def test_of_a_request_that_was_refused_as_a_whole(self):
+        self.assertHonest([create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 15.2, 2),
+                           settle("1", "b", 16, "nack", "refused"), settle("1", "b", 16.5)],
+                          [row("1", type="pull", attempts=2)])
+        self.assertFinds("I1", "done, but no handler did it",
+                         [create("k", "1", "pull"), lease("1", "a", 10.1), settle("1", "a", 11, result="refused")],
+                         [row("1", type="pull")])
+
     def test_of_a_duplicate_that_a_fault_explains(self):
         self.assertHonest([create("k", "1"), start("1", 10.1), start("1", 15.2, 2), fault(10.15, 12)],
                           [row("1", attempts=2)])
@@ -128,6 +142,12 @@ class AnHonestHistory(OneJob):
         self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 4.5), ahead], [row("1")])
         elsewhere = [places(1, 0, 1), fault(5, 12, "clock_second", hastens=5, databases=[0])]
         self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 5.5), *elsewhere], [row("1")])
+
+    def test_an_answer_that_was_sent_late_may_have_been_none(self):
+        slow = {**start("1", 10.2, 1), "takes": 1.0, "sent_in": 2.1}
+        self.assertHonest([create("k", "1"), slow, start("1", 13.2, 2)], [row("1", attempts=2)])
+        # It may as well have been heard when the receiver began to send it.
+        self.assertHonest([create("k", "1"), slow], [row("1", finished_at=11.3)])
 
     def test_an_answer_after_the_senders_time_out_is_none(self):
         late = {**start("1", 10.2, 1), "takes": 2.0}
@@ -316,6 +336,11 @@ class TheCheckerFinds(OneJob):
                          [row("1", attempts=2)])
         self.assertFinds("I4", "overlap within a lease",
                          [create("k", "1", "pull"), lease("1", "a", 10.1), lease("1", "b", 12, 2),
+                          settle("1", "b", 13)],
+                         [row("1", type="pull", attempts=2)])
+        self.assertFinds("I4", "overlap within a lease",
+                         [create("k", "1", "pull"), lease("1", "a", 10.1),
+                          settle("1", "a", 11, "extend", "unknown", until=16.01), lease("1", "b", 12, 2),
                           settle("1", "b", 13)],
                          [row("1", type="pull", attempts=2)])
 

@@ -6,7 +6,7 @@ MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in millisecond
 CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
 LEARNED = 3.0  # s: until every node knows of a pause, if it hears no notification of it
 TERMINAL = {"done", "cancelled", "dead"}
-MOST_MB = 400  # of a node's memory, whatever happens
+MOST_MB = 200  # of a node's memory, whatever happens; about 50 in long runs
 # s: besides the heartbeat time-out, until others have started what a dead node left, on a loaded machine.
 TAKES_OVER = 4.0
 NODES = 3
@@ -37,7 +37,7 @@ class ClusterRules:
 
     def leased(self, job_id, run):
         """[begin, end] of the time in which a consumer had the job for certain; it may be empty."""
-        end = run.until - run.slack - self.hastened(job_id, run.at, run.until)
+        end = run.ends_after - self.hastened(job_id, run.at, run.until)
         return run.at, max(run.at, end if run.answered is None else min(end, run.answered))
 
     def check_max_running(self, name, most, busy):

@@ -14,7 +14,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   retry    b, t, answer, id: a dead job is to be pending again
   paused   b, t, type, until: a pause that was acknowledged; `until`: when its end was asked for
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
-           node (that claimed the job), takes (s, until it answers), sent (what the node's stamp says, for readers)
+           node (that claimed the job), takes (s, until it began to answer), sent_in (s, until the answer was sent),
+           sent (what the node's stamp says, for readers)
   lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          what a reader saw

@@ -25,13 +25,14 @@ class Run:
     at: float
     claimed: float
     answer: str | None = None  # done, fail, dead; None: none was given, or it is not known whether it arrived
-    answered: float | None = None
+    answered: float | None = None  # not before this moment
+    sent_by: float | None = None  # and not after this one
     is_unknown: bool = False  # a consumer's answer that may have arrived
     pause: float | None = None  # asked for before the retry
     token: str | None = None
     leased_until: float | None = None  # the end of the lease, as its consumer was told
     until: float | None = None  # the latest end that it can have, as it was extended
-    slack: float = 0.0  # how much earlier it may end
+    ends_after: float | None = None  # the earliest
     given_up: float | None = None  # an answer came so late that the sender may have given up since this moment
     node: str | None = None  # that claimed it
 
@@ -98,10 +99,12 @@ class History:
     def on_start(self, event):
         at = event["t"]
         answered, given_up = at + event.get("takes", 0.0), None
-        if answered >= at + GIVEN_UP:
-            answered = given_up = at + GIVEN_UP
-        self.runs[event["id"]].append(Run(event["attempt"], at, at, event["answer"], answered, given_up=given_up,
-                                         node=event.get("node")))
+        sent_by = max(answered, at + event.get("sent_in", 0.0))
+        if sent_by >= at + GIVEN_UP:
+            given_up = sent_by = at + GIVEN_UP
+            answered = min(answered, given_up)
+        self.runs[event["id"]].append(Run(event["attempt"], at, at, event["answer"], answered, sent_by,
+                                         given_up=given_up, node=event.get("node")))
         self.busy[event["id"]].append((at, answered))
 
     def on_lease(self, event):
@@ -109,7 +112,7 @@ class History:
         for job_id, token, until, attempt in event["items"]:
             claimed = min(event["t"], until - ttr)  # `until` is of a clock that may be ahead
             self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, leased_until=until, until=until,
-                                         node=event.get("node")))
+                                         ends_after=until, node=event.get("node")))
 
     def on_settle(self, event):
         for job_id, token, result in event["items"]:
@@ -152,11 +155,13 @@ class History:
             runs = {run.token: run for run in self.runs[job_id]}
             for settle in sorted(settles, key=lambda settle: settle["t"]):
                 run = runs.get(settle["token"])
-                if run is None or settle["result"] == "stale":
+                if run is None or settle["result"] in ("stale", "refused"):
                     continue
                 if settle["kind"] == "extend":
                     run.until = max(run.until, settle["until"])
-                    run.slack += run.until - settle["b"] if settle["result"] == "unknown" else settle["t"] - settle["b"]
+                    if settle["result"] == "ok":  # an unknown one may have had no effect
+                        run.ends_after = settle["until"] - (settle["t"] - settle["b"])
                 else:
-                    run.answer, run.answered = ("done" if settle["kind"] == "ack" else "fail"), settle["b"]
+                    run.answer = "done" if settle["kind"] == "ack" else "fail"
+                    run.answered, run.sent_by = settle["b"], settle["t"]
                     run.is_unknown, run.pause = settle["result"] == "unknown", settle.get("delay")

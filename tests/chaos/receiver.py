@@ -1,10 +1,12 @@
-"""The receiver of webhooks: writes down every start before it answers. A process of its own.
+"""The receiver of webhooks: writes down every start when it has answered. A process of its own.
 
 A request starts when it arrives at this machine, as the kernel says. So a receiver that had no processor for seconds,
-whose senders have given up, does not make starts late, and nothing else may.
+whose senders have given up, does not make starts late, and nothing else may. Nor is its
+answer given when it was meant to be: the event says when it really was.
 
 What it answers is drawn from the job's key, so that a job is treated alike wherever and whenever it comes.
 """
+import contextlib
 import http.server
 import io
 import json
@@ -19,8 +21,9 @@ from history import Writer
 
 SLOW_S = 0.3
 # Of a later attempt: it still runs when a node that was frozen brings the outcome of the first. Not so long that the
-# sender gives it up.
-LATER_S = 1.2
+# sender gives it up, even if the receiver waits for the processor.
+LATER_S = 1.0
+STOP_S = 5  # for what is still to be answered when the receiver is stopped
 SO_TIMESTAMPNS = 35  # of Linux: each read tells when its bytes arrived; Python has no name for it
 TIMESPEC = struct.Struct("qq")
 
@@ -77,13 +80,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer, takes = answer_to(job["biz_id"], attempt)
         if job["biz_type"] in ("few", "paced"):
             answer, takes = "done", SLOW_S if job["biz_type"] == "few" else 0.0
-        takes += time.time() - started
-        self.history.write("start", t=started, id=self.headers["webhook-id"], attempt=attempt, answer=answer,
-                           takes=takes, node=job["node"], sent=int(self.headers["webhook-timestamp"]))
-        threading.Event().wait(started + takes - time.time())
-        self.send_response(CODES[answer])
-        self.send_header("content-length", "0")
-        self.end_headers()
+        with self.server.answering():
+            time.sleep(takes)
+            takes = time.time() - started
+            try:
+                self.send_response(CODES[answer])
+                self.send_header("content-length", "0")
+                self.end_headers()
+            finally:  # it started, whoever hears of it
+                self.history.write("start", t=started, id=self.headers["webhook-id"], attempt=attempt, answer=answer,
+                                   takes=takes, sent_in=time.time() - started, node=job["node"],
+                                   sent=int(self.headers["webhook-timestamp"]))
 
     def log_message(self, *_):
         pass
@@ -92,6 +99,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 512
     daemon_threads = True
+
+    def __init__(self, *settings):
+        self.unanswered, self.changed = 0, threading.Condition()
+        super().__init__(*settings)
+
+    @contextlib.contextmanager
+    def answering(self):
+        self.count(1)
+        try:
+            yield
+        finally:
+            self.count(-1)
+
+    def count(self, change):
+        with self.changed:
+            self.unanswered += change
+            self.changed.notify_all()
+
+    def wait_until_answered(self, patience):
+        with self.changed:
+            return self.changed.wait_for(lambda: not self.unanswered, patience)
 
     def server_activate(self):
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)  # connections inherit it
@@ -111,6 +139,7 @@ def serve(port, path, commands):
     except EOFError:
         pass
     server.shutdown()
+    server.wait_until_answered(STOP_S)  # its start is written down only then
     Handler.history.close()
 
 
@@ -128,5 +157,5 @@ class Receiver:
 
     def stop(self):
         self.commands.close()
-        self.process.join(5)
+        self.process.join(2 * STOP_S)
         self.process.kill()

@@ -6,6 +6,7 @@ import time
 import unittest
 from unittest import mock
 
+from postgres import eventually
 from receiver import Handler, Server
 
 
@@ -23,18 +24,36 @@ class TheReceiver(unittest.TestCase):
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.addCleanup(self.server.shutdown)
 
-    def send(self):
+    def send(self, type="paced"):
         """(earliest, latest) moment of the arrival."""
         earliest = time.time()
-        body = {"data": {"biz_id": "k", "biz_type": "paced", "node": "a"}}
+        body = {"data": {"biz_id": "k", "biz_type": type, "node": "a"}}
         self.caller.request("POST", "/", json.dumps(body),
                             {"webhook-id": "1", "tocsin-attempt": "1", "webhook-timestamp": "10"})
         return earliest, time.time()
+
+    def test_writes_when_its_answer_was_sent_and_waits_for_that(self):
+        self.serve()
+        with mock.patch("receiver.answer_to", lambda *_: ("done", 0.3)):
+            self.send(type="hook")
+            eventually(lambda: self.server.unanswered, "the request is there")
+            self.assertEqual(self.events, [])
+            self.assertFalse(self.server.wait_until_answered(0))
+            self.assertTrue(self.server.wait_until_answered(5))
+        (_, fields), = self.events
+        self.assertGreaterEqual(fields["sent_in"], 0.3)
+
+    def test_writes_down_a_start_whose_answer_nobody_hears(self):
+        self.serve()
+        with mock.patch.object(Handler, "end_headers", side_effect=BrokenPipeError):
+            self.send()
+            eventually(lambda: self.events, "the start is written")
 
     def start(self, arrival):
         """The event of the request, whose answer is awaited."""
         answer = self.caller.getresponse()
         answer.read()
+        self.assertTrue(self.server.wait_until_answered(5))
         self.assertEqual(answer.status, 204)
         event, fields = self.events.pop()
         self.assertEqual((event, fields["id"], fields["sent"]), ("start", "1", 10))
@@ -48,6 +67,7 @@ class TheReceiver(unittest.TestCase):
         self.serve()
         fields = self.start(arrival)
         self.assertGreaterEqual(fields["t"] + fields["takes"], began)
+        self.assertGreaterEqual(fields["sent_in"], fields["takes"])
 
     def test_tells_the_arrival_of_each_request_of_a_connection(self):
         self.serve()
