@@ -14,6 +14,7 @@ from postgres import Clock, Server, eventually
 from proxy import Proxy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+STANDBY_PATIENCE_S = 15  # until a standby that does not stream is built anew
 GIVEN = set()  # ports: of two that a cluster has drawn and not opened yet, none may be the other
 
 
@@ -194,9 +195,10 @@ class Cluster:
             server.remove()
 
     def wait_until_well(self):
-        """Every primary answers, every node is ready, and the shards are shared out."""
+        """Every primary answers, the standby streams, every node is ready, and the shards are shared out."""
         for server in self.primaries():
             eventually(server.answers, f"the server on port {server.port} answers")
+        self.mend_standby()
         for node in self.nodes:
             node.wait_until_ready()
         eventually(self.is_shared, "the shards are shared out")
@@ -227,10 +229,21 @@ class Cluster:
         """Makes the other server a standby of the primary, and waits until commits are on both."""
         self.standby.copy_from(self.primary)
         self.standby.start()
-        eventually(lambda: self.primary.has_standby("async"), "the standby streams")
+        eventually(self.standby_streams, "the standby streams")
         if self.is_synchronous:
             self.primary.configure(True)
             eventually(lambda: self.primary.has_standby("sync"), "the standby is synchronous")
+
+    def standby_streams(self):
+        return self.primary.has_standby("async", "sync")
+
+    def mend_standby(self):
+        """A primary that crashed may have recycled log that the standby lacks: it would never stream again."""
+        try:
+            eventually(self.standby_streams, "the standby streams", STANDBY_PATIENCE_S)
+        except TimeoutError:
+            self.history.write("note", t=time.time(), text="the standby did not come back, and was built anew")
+            self.rebuild_standby()
 
     def promote(self):
         """The standby becomes the primary; the old one is told nothing."""

@@ -31,7 +31,7 @@ CONTROL, SECOND = Struck(databases=[0]), Struck(databases=[1])
 @dataclasses.dataclass(frozen=True)
 class Fault:
     name: str
-    group: str  # node, wire, database, second
+    group: str  # node, wire, database, second, move
     strike: typing.Callable
     about: str
     loses_claims: bool = False  # claims that were not on the standby may be gone, unless it is synchronous
@@ -250,11 +250,17 @@ def disk(cluster, rng, seconds):
     return CONTROL
 
 
-@fault("move", "database", "no fault: a shard moves to the other database, under load", repeats=())
+def places_of(cluster):
+    """None: the database does not answer."""
+    with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
+        return cluster.places()
+
+
+@fault("move", "move", "no fault: a shard moves to the other database, under load", repeats=())
 def move(cluster, rng, seconds):
     shard = rng.randrange(cluster.SHARDS)
-    database = cluster.places()[shard]
-    # What strikes beside it may end the command: it is run again until the shard has moved.
+    # What strikes beside it may have stopped the database, and may end the command: both are tried again.
+    database = eventually(lambda: places_of(cluster), "the places of the shards are known")[shard]
     eventually(lambda: cluster.command("shard", "move", str(shard), "--to", ["second", "control"][database]),
                f"shard {shard} has moved", 120)
     return Struck(shards=[shard])

@@ -110,6 +110,9 @@ class PatroniCluster(Cluster):
         eventually(is_done, "Patroni switches over", 60)
         self.find_primary(other_than=old)
 
+    def mend_standby(self):
+        """Patroni does so by itself; find_primary has waited for it."""
+
     def stop(self):
         super().stop()
         if etcd := getattr(self, "etcd", None):

@@ -168,9 +168,9 @@ class Server:
     def promote(self):
         self.run("pg_ctl", "promote", "-w", "-s", "-D", self.data)
 
-    def has_standby(self, state):
-        states = self.psql("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'", "postgres")
-        return state in states.split()
+    def has_standby(self, *states):
+        found = self.psql("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'", "postgres")
+        return bool(set(states) & set(found.split()))
 
     # ---- a disk that can be full
 
