@@ -10,6 +10,7 @@ import math
 
 from cluster_rules import CLAIM_TO_START, MARGIN, TERMINAL, ClusterRules
 from job_history import shard_of
+from told_rules import ToldRules
 
 # s: an outcome is on disk so soon after its answer, or a fault keeps it away: a call that takes as long is given up and
 # repeated on a new session (ADR 0051, for leases of 3 s).
@@ -40,7 +41,7 @@ class Violation:
     text: str
 
 
-class Checker(ClusterRules):
+class Checker(ClusterRules, ToldRules):
     """Compares a history with the rows that it left. `counts`: what tocsin.job_stats says, by (type, status).
 
     `witnessed`: of the jobs created by SQL, what was written in the same transactions, job_ids by biz_id. `booked`: how
@@ -74,12 +75,16 @@ class Checker(ClusterRules):
         self.check_witnesses()
         for row in self.rows.values():
             self.check_row(row)
+            self.check_moved(row)
+            self.check_unseen(row)
         for job_id in set(self.history.cancels) | set(self.history.seen) | set(self.history.retries):
             self.check_answers(job_id)
+            self.check_finished(job_id)
         for job_id, runs in self.history.runs.items():
             self.check_runs(job_id, runs)
         for job_id, settles in self.history.settles.items():
             self.check_settles(job_id, settles)
+            self.check_stale(job_id, settles)
         self.check_counts()
         self.check_snapshots()
         self.check_books()

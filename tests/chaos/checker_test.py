@@ -8,6 +8,8 @@ from unittest import mock
 import checker
 import cluster_rules
 import limits_test
+import told_rules
+import told_rules_test
 from checker import Checker, ids_to_ask
 from histories import DIED, TYPES, cancel, create, fault, lease, move, places, retry, row, seen, settle, start
 from job_history import History
@@ -68,7 +70,7 @@ class AnHonestHistory(OneJob):
         self.assertHonest(retried, [row("1", status="dead", attempts=3)])
 
     def test_of_a_deadline_that_was_moved(self):
-        self.assertHonest([create("k", "1"), move("1", 2.0, 5.0), start("1", 5.1)], [row("1", started=5.05)])
+        self.assertHonest([create("k", "1"), move("1", 2.0, 5.0), start("1", 5.1)], [row("1", at=5.0, started=5.05)])
         self.assertHonest([create("k", "1"), move("1", 2.0, 5.0, "unknown"), start("1", 5.1)], [row("1", started=5.05)])
 
     def test_of_a_lease_that_its_consumer_let_end(self):
@@ -214,8 +216,9 @@ class TheCheckerFinds(OneJob):
             self.assertHonest([*failed, other, soon], twice)
         # A later one brings it back; it is due when that says.
         back = [*failed, away, move("1", 10.5, 10.8)]
-        self.assertHonest([*back, start("1", 10.9, 2)], twice)
-        self.assertEqual(self.judge([*back, start("1", 10.7, 2)], twice), [early])
+        brought_back = [row("1", attempts=2, at=10.8)]
+        self.assertHonest([*back, start("1", 10.9, 2)], brought_back)
+        self.assertEqual(self.judge([*back, start("1", 10.7, 2)], brought_back), [early])
         # So is one whose lease has ended, and that was pending meanwhile.
         self.assertIn(early, self.judge([create("k", "1"), start("1", 10.1), move("1", 15.3, 30.0), start("1", 16, 2),
                                          fault(10.15, 12)], twice))
@@ -257,7 +260,8 @@ class TheCheckerFinds(OneJob):
         self.assertFinds("I3", twice, [*events, fault(4, 6, "promote")], cancelled)
         self.assertHonest([*events, fault(4, 6, "promote", loses_claims=True)], cancelled)
         for other in (cancel("1", 5.05, "finished"), cancel("1", 5.05, None, "unknown")):
-            self.assertHonest([*events[:2], other], cancelled)
+            self.assertHonest([*events[:2], other],
+                              [row("1", status="cancelled", attempts=0, started=None, finished_at=5.05)])
 
     def test_an_attempt_that_started_twice(self):
         self.assertFinds("I4", "an attempt started twice",
@@ -438,9 +442,9 @@ class EveryRule(unittest.TestCase):
             broken(self, *words)
 
         with mock.patch.object(Checker, "broken", note):
-            for tests in (OneJob, limits_test.BooksAndLimits, TheCheckerFinds):
+            for tests in (limits_test.BooksAndLimits, told_rules_test.WhatWasTold, TheCheckerFinds):
                 unittest.defaultTestLoader.loadTestsFromTestCase(tests).run(unittest.TestResult())
-        rules = [(module, node) for module in (checker, cluster_rules)
+        rules = [(module, node) for module in (checker, cluster_rules, told_rules)
                  for node in ast.walk(ast.parse(inspect.getsource(module)))
                  if isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "broken"]
         self.assertGreater(len(rules), 30)

@@ -135,8 +135,9 @@ class ClusterRules:
         if before.node not in stop["nodes"] or not before.at <= stop["stopped"] <= lease_end:
             return
         latest = max(lease_end, stop["stopped"] + self.heartbeat_timeout) + TAKES_OVER
-        # Jobs of limited types wait for the permits of the dead, too.
-        if kind.get("max_running") or kind.get("rate") or not self.is_alone(
+        # Jobs of limited types wait for the permits of the dead, too, and those of a paused type for its end.
+        is_paused = any(pause["type"] == kind["name"] for pause in self.history.paused)
+        if is_paused or kind.get("max_running") or kind.get("rate") or not self.is_alone(
                 stop, stop["on"] - takeover_time(self.heartbeat_timeout), latest):
             return
         self.left_behind += 1

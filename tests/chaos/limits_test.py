@@ -135,6 +135,9 @@ class BooksAndLimits(unittest.TestCase):
                 self.assertFalse(judge(19.2, stopped, other))
             self.assertFalse(judge(19.2, stopped, ran="b"))
             self.assertFalse(judge(19.2, stopped, type="few"))
+            for type, is_late in (("hook", False), ("noop", True)):
+                pause = {"e": "paused", "b": 11.0, "t": 11.1, "type": type, "until": 19.0}
+                self.assertEqual(judge(19.2, stopped, more=[pause]), is_late)
             self.assertFalse(judge(19.2, stopped, more=[move("1", 10.2, 19.0, "unknown")]))
             self.assertFalse(judge(19.2, stopped, heartbeat_timeout=5))
         self.assertFalse(judge(19.2, fault(14, 20, nodes=["a"], stopped=15.2)))  # it had ended before

@@ -1,8 +1,8 @@
 """The receiver of webhooks: writes down every start when it has answered. A process of its own.
 
 A request starts when it arrives at this machine, as the kernel says. So a receiver that had no processor for seconds,
-whose senders have given up, does not make starts late, and nothing else may. Nor is its
-answer given when it was meant to be: the event says when it really was.
+whose senders have given up, does not make starts late, and nothing else may. Its answers may be late, too: the event
+says when it began to send the answer, and when that was done.
 
 What it answers is drawn from the job's key, so that a job is treated alike wherever and whenever it comes.
 """
