@@ -234,19 +234,23 @@ CREATE TABLE tocsin.job_history_done PARTITION OF tocsin.job_history FOR VALUES 
 CREATE TABLE tocsin.job_history_cancelled PARTITION OF tocsin.job_history FOR VALUES IN (3) PARTITION BY RANGE (finished_at);
 CREATE TABLE tocsin.job_history_dead PARTITION OF tocsin.job_history FOR VALUES IN (4) PARTITION BY RANGE (finished_at);
 
-CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date) RETURNS void
+-- The tables of the days first_day to last_day. Whoever makes a table keeps the others of its kind from being made until
+-- its transaction ends; other kinds can be made meanwhile. A transaction that may stay open makes only what it needs:
+-- cancel_job. Kind by kind: callers that take several locks take them in one order.
+CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date, kinds text[] DEFAULT '{done,dead,cancelled}') RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   day date;
   kind text;
   leaf text;
 BEGIN
-  FOR day IN SELECT d::date FROM generate_series(first_day::timestamp, last_day::timestamp, interval '1 day') d LOOP
-    FOREACH kind IN ARRAY ARRAY['done', 'cancelled', 'dead'] LOOP
+  FOREACH kind IN ARRAY kinds LOOP
+    FOR day IN SELECT d::date FROM generate_series(first_day::timestamp, last_day::timestamp, interval '1 day') d LOOP
       leaf := format('job_history_%s_%s', kind, to_char(day, 'YYYYMMDD'));
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
-      -- Serialises the creators of one day; the second finds the table when it gets the lock.
-      PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.ensure_history', 0));
+      -- Serialises the creators of one kind, as the end of this loop would. The second finds the table when it gets the
+      -- lock: not so with an advisory lock, for only locks of tables make a session see what others made meanwhile.
+      EXECUTE format('LOCK TABLE ONLY tocsin.%I IN SHARE UPDATE EXCLUSIVE MODE', 'job_history_' || kind);
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
       -- Created apart and then attached: PARTITION OF takes a lock on the parent that waits for every reader and blocks
       -- every finish.
@@ -1087,7 +1091,8 @@ BEGIN
        AND coalesce(shard_ = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true) RETURNING * INTO job;
     IF FOUND THEN
       IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
-        PERFORM tocsin.ensure_history(now_::date, now_::date);
+        -- Not the other kinds: this transaction may stay open, and without their tables of today no node finishes jobs.
+        PERFORM tocsin.ensure_history(now_::date, now_::date, '{cancelled}');
       END IF;
       LOOP
         INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts,

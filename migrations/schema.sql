@@ -67,7 +67,8 @@ BEGIN
        AND coalesce(shard_ = ANY ((SELECT p.shards FROM tocsin.place p)::smallint[]), true) RETURNING * INTO job;
     IF FOUND THEN
       IF to_regclass('tocsin.job_history_cancelled_' || to_char(now_, 'YYYYMMDD')) IS NULL THEN
-        PERFORM tocsin.ensure_history(now_::date, now_::date);
+        -- Not the other kinds: this transaction may stay open, and without their tables of today no node finishes jobs.
+        PERFORM tocsin.ensure_history(now_::date, now_::date, '{cancelled}');
       END IF;
       LOOP
         INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, started_at, late_from, finished_at, type_id, shard, status, attempts,
@@ -373,9 +374,9 @@ CREATE FUNCTION tocsin.death_reason(message text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN "left"(replace(regexp_replace(regexp_replace(regexp_replace("left"(COALESCE(message, ''::text), 1000), '[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|\m(?=[A-Fa-f]*[0-9])(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{8,}\M'::text, '<id>'::text, 'g'::text), '\m(HTTP|status|answered|with) ([1-5])([0-9])([0-9])\M'::text, '\1 \2\3\4'::text, 'gi'::text), '[0-9]+(?![0-9])'::text, '#'::text, 'g'::text), ''::text, ''::text), 200);
 
--- Name: ensure_history(date, date); Type: FUNCTION; Schema: tocsin; Owner: -
+-- Name: ensure_history(date, date, text[]); Type: FUNCTION; Schema: tocsin; Owner: -
 
-CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date) RETURNS void
+CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date, kinds text[] DEFAULT '{done,dead,cancelled}'::text[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET "TimeZone" TO 'UTC'
@@ -385,12 +386,13 @@ DECLARE
   kind text;
   leaf text;
 BEGIN
-  FOR day IN SELECT d::date FROM generate_series(first_day::timestamp, last_day::timestamp, interval '1 day') d LOOP
-    FOREACH kind IN ARRAY ARRAY['done', 'cancelled', 'dead'] LOOP
+  FOREACH kind IN ARRAY kinds LOOP
+    FOR day IN SELECT d::date FROM generate_series(first_day::timestamp, last_day::timestamp, interval '1 day') d LOOP
       leaf := format('job_history_%s_%s', kind, to_char(day, 'YYYYMMDD'));
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
-      -- Serialises the creators of one day; the second finds the table when it gets the lock.
-      PERFORM pg_advisory_xact_lock(hashtextextended('tocsin.ensure_history', 0));
+      -- Serialises the creators of one kind, as the end of this loop would. The second finds the table when it gets the
+      -- lock: not so with an advisory lock, for only locks of tables make a session see what others made meanwhile.
+      EXECUTE format('LOCK TABLE ONLY tocsin.%I IN SHARE UPDATE EXCLUSIVE MODE', 'job_history_' || kind);
       CONTINUE WHEN to_regclass('tocsin.' || leaf) IS NOT NULL;
       -- Created apart and then attached: PARTITION OF takes a lock on the parent that waits for every reader and blocks
       -- every finish.
@@ -2717,9 +2719,9 @@ REVOKE ALL ON FUNCTION tocsin.created_detail(action_time timestamp with time zon
 
 REVOKE ALL ON FUNCTION tocsin.death_reason(message text) FROM PUBLIC;
 
--- Name: FUNCTION ensure_history(first_day date, last_day date); Type: ACL; Schema: tocsin; Owner: -
+-- Name: FUNCTION ensure_history(first_day date, last_day date, kinds text[]); Type: ACL; Schema: tocsin; Owner: -
 
-REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tocsin.ensure_history(first_day date, last_day date, kinds text[]) FROM PUBLIC;
 
 -- Name: FUNCTION forget_shard(leaf regclass, shard smallint); Type: ACL; Schema: tocsin; Owner: -
 

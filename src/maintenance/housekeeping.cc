@@ -66,7 +66,7 @@ Status Housekeeping::prepare() {
   checked_at_ = clock_.now();
   const bool is_new = !is_prepared_ || session_.connections() != prepared_connection_;
   if (is_new) {
-    if (auto done = PgMaintenance(session_).prepare_history(); !done) return done;
+    if (auto done = prepare_history(); !done) return done;
   }
   // A promotion behind a pooler is no new connection.
   if (is_new || session_.is_pooled()) {
@@ -158,8 +158,21 @@ Status Housekeeping::fold_and_reload(bool reload) {
   const auto has_today = PgMaintenance(session_).has_history_today();
   if (!has_today) return has_today.error();
   if (*has_today) return Unit{};
-  spdlog::warn("the database's clock shows a day that has no history tables yet; creating them");
-  return PgMaintenance(session_).prepare_history();
+  if (!are_cancels_held_) spdlog::warn("the database's clock shows a day that lacks history tables; creating them");
+  return prepare_history();
+}
+
+// Without tables of cancelled jobs only cancels fail: that keeps no node from starting, nor from its other tasks. While
+// today's is missing each reload tries again.
+Status Housekeeping::prepare_history() {
+  const auto are_all_made = PgMaintenance(session_).prepare_history();
+  if (!are_all_made) return are_all_made.error();
+  const bool was_held = std::exchange(are_cancels_held_, !*are_all_made);
+  if (are_cancels_held_ && !was_held)
+    spdlog::warn(
+        "another transaction keeps the history tables of cancelled jobs from being made, such as one that "
+        "called tocsin.cancel_job and is open. If today's is missing, other cancels are unavailable until it ends");
+  return Unit{};
 }
 
 Status Housekeeping::count_types() {
@@ -194,7 +207,7 @@ Status Housekeeping::maintain() {
     if (result || result.error().code != ErrorCode::unavailable) callbacks_.answered();
     return static_cast<bool>(result);
   };
-  if (auto done = maintenance.prepare_history(); !has_answered(done)) return done;
+  if (auto done = prepare_history(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_dead_nodes(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_removed_types(); !has_answered(done)) return done;
   if (auto done = maintenance.forget_old_reports(); !has_answered(done)) return done;

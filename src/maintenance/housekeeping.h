@@ -43,7 +43,8 @@ class Housekeeping {
   // Called on the housekeeping thread, and by start().
   struct Callbacks {
     std::function<Status()> check;  // Error invalid: another database answers than the registered one
-    // Called once per new connection, when its check has passed and the history tables exist: jobs may finish now.
+    // Called once per new connection, when its check has passed and the history tables of done and dead jobs exist:
+    // jobs may finish now.
     std::function<void()> checked;
     std::function<void(const Error&)> refused;       // after a check that failed with Error invalid
     std::function<Status(TypeStore&)> reload_types;  // reads the registry, or mirrors it into this database
@@ -70,6 +71,7 @@ class Housekeeping {
  private:
   void run();
   Status prepare();
+  Status prepare_history();
   bool is_check_due() const;
   Status fold_and_reload(bool reload);
   Status maintain();
@@ -86,6 +88,7 @@ class Housekeeping {
   std::atomic<bool> is_reload_wanted_{false};
   bool has_counts_to_fold_ = true;  // as the last turn found
   bool is_prepared_ = false;        // checked, with history tables
+  bool are_cancels_held_ = false;   // a lock kept the history tables of cancelled jobs from being made
   bool is_check_wanted_ = true;     // something has failed
   DayWitness witness_;
   std::size_t withheld_ = 0;

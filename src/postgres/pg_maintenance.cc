@@ -9,6 +9,8 @@ namespace tocsin {
 namespace {
 
 constexpr int kReasonsADay = 200;  // reasons of dead jobs per type; later ones count as "other"
+// In ms, for the lock of the tables of cancelled jobs, which callers may hold for long: housekeeping has more to do.
+constexpr const char* kCancelledWait = "300";
 
 }  // namespace
 
@@ -104,8 +106,22 @@ Status PgMaintenance::ping() {
   return session_.read([](pqxx::nontransaction& tx) { tx.exec("SELECT 1"); });
 }
 
-Status PgMaintenance::prepare_history() {
-  return session_.write([&](pqxx::nontransaction& tx) { tx.exec(sql::statement("prepare_history")); });
+Result<bool> PgMaintenance::prepare_history() {
+  const auto make = [](pqxx::transaction_base& tx, const char* kind) {
+    tx.exec_params1(sql::statement("prepare_history"), kind);
+  };
+  // First what outcomes need. Each statement commits by itself.
+  const Status of_outcomes = session_.write([&](pqxx::nontransaction& tx) {
+    for (const char* const kind : {"done", "dead"}) make(tx, kind);
+  });
+  if (!of_outcomes) return of_outcomes.error();
+  const Status of_cancels = session_.transact([&](pqxx::work& tx) {
+    tx.exec0(sql::set_local("lock_timeout", kCancelledWait));
+    make(tx, "cancelled");
+  });
+  if (of_cancels) return true;
+  if (of_cancels.error().field == kLocked) return false;
+  return of_cancels.error();
 }
 
 Result<bool> PgMaintenance::has_history_today() {

@@ -69,8 +69,10 @@ class PgMaintenance {
   // so only if counts of 400 later days are stored: a clock that is years ahead must not delete good data.
   Status forget_old_reports();
 
-  // Creates the history tables for today and the two days after it.
-  Status prepare_history();
+  // Creates the history tables for today and the two days after it, each kind in a transaction of its own. False: not
+  // those of cancelled jobs, because another transaction holds their lock: one that called tocsin.cancel_job on a day
+  // without a table keeps it to its end.
+  Result<bool> prepare_history();
 
   // Sets the id sequence above all stored ids, if a restore or a failover has set it back.
   Status raise_ids();

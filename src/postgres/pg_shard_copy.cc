@@ -145,11 +145,17 @@ Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::strin
 // ---- target
 
 Status PgShardCopy::make_history(const std::vector<std::string>& tables) {
-  return session_.transact([&](pqxx::work& tx) {
-    std::set<std::string> days;
-    for (const std::string& table : tables)
-      if (table.find("job_history_") != std::string::npos) days.insert(table.substr(table.rfind('_') + 1));
-    for (const std::string& day : days) tx.exec_params("SELECT tocsin.ensure_history($1::date, $1::date)", day);
+  static constexpr std::string_view kHistory = "job_history_";
+  // Each commits by itself: this waits for a lock while it holds none.
+  return session_.write([&](pqxx::nontransaction& tx) {
+    for (const std::string& table : tables) {
+      const auto found = table.find(kHistory);
+      if (found == table.npos) continue;
+      const std::string leaf = table.substr(found + kHistory.size());  // <kind>_<day>
+      const auto middle = leaf.find('_');
+      tx.exec_params("SELECT tocsin.ensure_history($1::date, $1::date, ARRAY[$2::text])", leaf.substr(middle + 1),
+                     leaf.substr(0, middle));
+    }
   });
 }
 

@@ -1,9 +1,13 @@
-// PgMaintenance: retention by several nodes that keep step. On PostgreSQL alone: a fake would have no partitions.
+// PgMaintenance: retention by several nodes that keep step, and days without tables. On PostgreSQL alone: a fake would
+// have no partitions.
 #include <gtest/gtest.h>
 
 #include <future>
 
+#include "postgres/pg_client_store.h"
+#include "postgres/pg_job_store.h"
 #include "postgres/pg_maintenance.h"
+#include "support/manual_clock.h"
 #include "support/must.h"
 #include "support/process.h"
 #include "support/test_database.h"
@@ -163,6 +167,100 @@ TEST_F(Retention, ATableThatAnotherNodeIsDetachingIsSkipped) {
   EXPECT_FALSE(drop(maintenance, day));
   reader.reset();
   EXPECT_TRUE(detaching.get());
+}
+
+// After a step of the clock by days. A business cancels a job then, in a transaction that makes the missing table and
+// stays open.
+class DayWithoutTables : public testing::Test {
+ protected:
+  DayWithoutTables() {
+    database.add_noop_type();
+    EXPECT_TRUE(store.warm_up());
+    database.query(
+        "DO $$ DECLARE t text; BEGIN FOR t IN SELECT relname FROM pg_class WHERE relname ~ "
+        "'^job_history_[a-z]+_[0-9]{8}$' LOOP EXECUTE 'DROP TABLE tocsin.' || t; END LOOP; END $$");
+    const JobId job = create();
+    business.exec("SET LOCAL lock_timeout = '5s'");
+    EXPECT_EQ(business.exec1(verb(job))[0].as<std::string>(), "cancelled");
+  }
+  JobId create() { return database.number("SELECT tocsin.create_job('noop', 'order', '2026-01-01')"); }
+  static std::string verb(JobId job) { return "SELECT tocsin.cancel_job(" + std::to_string(job) + ")"; }
+  std::string cancel_by_sql(JobId job) { return database.query(verb(job))[0][0].as<std::string>(); }
+  CancelReply::Kind cancel_by_node(JobId job) {
+    return must(PgClientStore(session, 8).cancel({&job, 1}, LockWait::some_seconds)).front().kind;
+  }
+  bool fires(JobId job) {
+    const Candidate due{job, 1, WallTime{}};
+    const auto fired = store.fire({&due, 1}, "node-a");
+    EXPECT_TRUE(fired) << fired.error().message;
+    return fired && fired->size() == 1;
+  }
+  // The kinds that have a table for today, as others see it.
+  std::string kinds_today() {
+    return database
+        .query(
+            "SELECT coalesce(string_agg(kind, ',' ORDER BY kind), '') FROM unnest('{done,cancelled,dead}'::text[]) "
+            "kind WHERE to_regclass('tocsin.job_history_' || kind || to_char(now() AT TIME ZONE 'UTC', "
+            "'_YYYYMMDD')) IS NOT NULL")[0][0]
+        .as<std::string>();
+  }
+
+  TestDatabase database;
+  Session session{SessionConfig{database.url()}};
+  const ManualClock clock;
+  PgJobStore store{session, clock};
+  PgMaintenance maintenance{session};
+  pqxx::connection connection{database.url()};
+  pqxx::work business{connection};
+};
+
+TEST_F(DayWithoutTables, GetsThoseOfOutcomesWhileATransactionThatCancelsIsOpen) {
+  EXPECT_EQ(kinds_today(), "");
+  const auto prepared = maintenance.prepare_history();
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_FALSE(*prepared) << "the transaction holds the table of cancelled jobs";
+  EXPECT_EQ(kinds_today(), "dead,done");
+  EXPECT_FALSE(must(maintenance.has_history_today())) << "or nobody would try again";
+  EXPECT_TRUE(fires(create()));
+  const JobId job = create();
+  const auto refused = PgClientStore(session, 8).cancel({&job, 1}, LockWait::some_seconds);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+
+  business.commit();
+  EXPECT_EQ(kinds_today(), "cancelled,dead,done");
+  EXPECT_EQ(cancel_by_node(job), CancelReply::Kind::cancelled);
+  EXPECT_EQ(cancel_by_sql(create()), "cancelled");
+  EXPECT_TRUE(must(maintenance.prepare_history())) << "those of the next days, too";
+}
+
+TEST_F(DayWithoutTables, GetsThatOfCancelsWhenTheTransactionIsRolledBack) {
+  EXPECT_FALSE(must(maintenance.prepare_history()));
+  business.abort();
+  EXPECT_EQ(kinds_today(), "dead,done");
+  EXPECT_TRUE(must(maintenance.prepare_history()));
+  EXPECT_EQ(kinds_today(), "cancelled,dead,done");
+  EXPECT_EQ(cancel_by_node(create()), CancelReply::Kind::cancelled);
+}
+
+TEST_F(DayWithoutTables, LetsOtherTransactionsThatCancelWait) {
+  const auto cancel_in = [&](const std::string& isolation, JobId job) {
+    return std::async(std::launch::async, [this, isolation, job] {
+      pqxx::connection caller(database.url());
+      pqxx::nontransaction tx(caller);
+      tx.exec0("SET default_transaction_isolation = '" + isolation + "'");
+      return tx.exec1(verb(job))[0].as<std::string>();
+    });
+  };
+  auto first = cancel_in("read committed", create()), second = cancel_in("repeatable read", create());
+  EXPECT_TRUE(eventually([&] {
+    return database.number(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+               "current_database()") == 2;
+  }));
+  business.commit();
+  EXPECT_EQ(first.get(), "cancelled");
+  EXPECT_EQ(second.get(), "cancelled");
 }
 
 }  // namespace

@@ -41,6 +41,14 @@ class RetentionTest : public testing::Test {
   std::int64_t old_tables() {
     return database.number("SELECT count(*) FROM pg_class WHERE relname ~ '^job_history_(done|dead)_202001[0-9]{2}$'");
   }
+  std::int64_t tables_of(const std::string& kind) {
+    return database.number("SELECT count(*) FROM pg_class WHERE relname ~ '^job_history_" + kind + "_[0-9]{8}$'");
+  }
+  void drop_all_history() {
+    database.query(
+        "DO $$ DECLARE t text; BEGIN FOR t IN SELECT relname FROM pg_class WHERE relname ~ "
+        "'^job_history_[a-z]+_[0-9]{8}$' LOOP EXECUTE 'DROP TABLE tocsin.' || t; END LOOP; END $$");
+  }
   void finish_on(const std::string& day) {
     database.query(
         "SELECT tocsin.ensure_history('" + day + "', '" + day +
@@ -103,13 +111,30 @@ TEST_F(RetentionTest, ADayWithoutTablesGetsThemWithTheNextRound) {
   Housekeeping housekeeping({SessionConfig{database.url()}, {{"done", 7}}}, clock, callbacks());
   ASSERT_TRUE(housekeeping.start());
   pass_rounds(housekeeping);
-  database.query(
-      "DO $$ DECLARE t text; BEGIN FOR t IN SELECT relname FROM pg_class WHERE relname ~ "
-      "'^job_history_[a-z]+_[0-9]{8}$' AND relkind = 'r' LOOP EXECUTE 'DROP TABLE tocsin.' || t; END LOOP; END $$");
+  drop_all_history();
   pass_rounds(housekeeping);
-  EXPECT_GT(
-      database.number("SELECT count(*) FROM pg_class WHERE relname ~ '^job_history_done_[0-9]{8}$' AND relkind = 'r'"),
-      2);
+  EXPECT_EQ(tables_of("done"), 3);
+}
+
+// A transaction that cancels a job on such a day makes the table that it needs, and may stay open.
+TEST_F(RetentionTest, ANodeStartsBesideATransactionThatMakesTheTableOfToday) {
+  database.add_noop_type();
+  const auto job = database.number("SELECT tocsin.create_job('noop', 'order', '2040-01-01')");
+  drop_all_history();
+  pqxx::connection connection(database.url());
+  auto business = std::make_unique<pqxx::work>(connection);
+  business->exec1("SELECT tocsin.cancel_job(" + std::to_string(job) + ")");
+
+  Housekeeping housekeeping({SessionConfig{database.url()}, {{"done", 7}}}, clock, callbacks());
+  const auto started = housekeeping.start();
+  ASSERT_TRUE(started) << started.error().message;
+  pass_rounds(housekeeping);
+  EXPECT_EQ(tables_of("done"), 3);
+  EXPECT_EQ(tables_of("dead"), 3);
+  EXPECT_EQ(tables_of("cancelled"), 0);
+  business.reset();  // rolls back, with the table
+  pass_rounds(housekeeping);
+  EXPECT_EQ(tables_of("cancelled"), 3);
 }
 
 }  // namespace
