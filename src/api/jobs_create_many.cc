@@ -89,7 +89,7 @@ Batch read_batch(ApiContext& context, const CallPtr& call, JsonDocument& documen
   JsonObject root = document.root();
   auto list = root.require("jobs").objects("jobs", kMostJobsPerCall, is_partial);
   root.end();
-  if (!list) return batch;
+  if (!list || document.problem()) return batch;  // a mistake beside the jobs is none of the first job
   const WallTime now = context.backend.now();
   batch.jobs.reserve(list->size());
   for (std::size_t i = 0; i < list->size(); ++i) {

@@ -308,6 +308,9 @@ TEST_F(Batch, OneMistakeUndoesAllAndIsNamed) {
   EXPECT_EQ(post("/v1/jobs/batch", R"({"jobs":{}})").field(), "jobs");
   EXPECT_EQ(post("/v1/jobs/batch", R"({})").field(), "jobs");
   EXPECT_EQ(post("/v1/jobs/batch", R"({"jobs":[],"x":1})").field(), "x");
+  const Answer partial = post("/v1/jobs/batch?partial=true", R"({"jobs":[)" + keyed("a", 1) + R"(],"x":1})");
+  EXPECT_EQ(partial.status, 400);
+  EXPECT_EQ(partial.field(), "x");
   EXPECT_TRUE(backend.database.live().empty());
 }
 
