@@ -234,9 +234,10 @@ CREATE TABLE tocsin.job_history_done PARTITION OF tocsin.job_history FOR VALUES 
 CREATE TABLE tocsin.job_history_cancelled PARTITION OF tocsin.job_history FOR VALUES IN (3) PARTITION BY RANGE (finished_at);
 CREATE TABLE tocsin.job_history_dead PARTITION OF tocsin.job_history FOR VALUES IN (4) PARTITION BY RANGE (finished_at);
 
--- The tables of the days first_day to last_day. Whoever makes a table keeps the others of its kind from being made until
--- its transaction ends; other kinds can be made meanwhile. A transaction that may stay open makes only what it needs:
--- cancel_job. Kind by kind: callers that take several locks take them in one order.
+-- Creates the missing history tables of these kinds, from first_day to last_day. A transaction that creates a table holds
+-- the lock of its kind until it ends: other transactions create no table of this kind meanwhile. cancel_job creates the
+-- kind `cancelled` only, because its transaction is the caller's and may stay open. The kinds are locked in the order
+-- given; all callers give the same order, so no deadlock is possible.
 CREATE FUNCTION tocsin.ensure_history(first_day date, last_day date, kinds text[] DEFAULT '{done,dead,cancelled}') RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE

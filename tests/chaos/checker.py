@@ -226,8 +226,7 @@ class Checker(ClusterRules, ToldRules):
         told = sorted((cancel for cancel in self.cancels_of(job_id)
                        if cancel["answer"] == "ok" and cancel["result"] == "cancelled"), key=lambda cancel: cancel["b"])
         for before, cancel in zip(told, told[1:]):
-            faults = self.faults_of(job_id, None, before["b"], cancel["t"])
-            if not any(fault.get("loses_claims") for fault in faults):
+            if not self.may_have_lost(job_id, before["b"], cancel["t"]):
                 self.broken("I3", "two were told that they cancelled it", job_id,
                             f"{cancel['t'] - before['t']:.3f} s apart")
 
