@@ -81,11 +81,13 @@ pass() {
   timeout "$limit" "$copy/build/mutants/tocsin_$1_tests" --gtest_filter="$2" >"$work/out" 2>&1
 }
 
-# What noticed the bug: the test; of a simulation the promise, whether before the calm, and the seed.
+# What noticed the bug: the test; of a simulation the promise, whether before the calm, and the seed; of chaos every
+# promise that was broken.
 noticed_by() {
   local seed broken when=
   if [[ $rung == chaos ]]; then
-    grep -oP -m1 '^I\d+ BROKEN, \K[^:]+' "$work/out" || echo "it does not end: $(tail -1 "$work/out")"
+    broken=$(grep -oP '^I\d+ BROKEN, \K[^:]+' "$work/out" | sort -u | paste -sd, | sed 's/,/, /g')
+    echo "${broken:-it does not end: $(tail -1 "$work/out")}"
   elif [[ $rung == simulation ]]; then
     seed=$(grep -oP -m1 '^seed \K[0-9]+' "$work/out" || true)
     broken=$(grep -m1 -A1 -E '^seed |ssert' "$work/out" | tail -1 | sed 's/^ *//')
@@ -133,19 +135,20 @@ record() {
   cp "$work/results" "$results"
 }
 
-# Without any bug the tests that the patches name must pass.
+# Without any bug the tests that the patches name must pass; chaos with each set of options.
 check_unharmed() {
-  local patch rung filter
-  local -A filters=()
+  local patch rung filter target run
+  local -A targets=() filters=() runs=()
   for patch in "$@"; do
     read_header "$patch"
-    [[ :${filters[$rung]:-} == *":$filter:"* ]] || filters[$rung]+=$filter:
+    for target in $(targets_of "$rung"); do targets[$target]=; done
+    if [[ $rung == chaos ]]; then runs["chaos $filter"]=
+    elif [[ :${filters[$rung]:-} != *":$filter:"* ]]; then filters[$rung]+=$filter:; fi
   done
-  [[ -z ${filters[chaos]:-} ]] || filters[chaos]="--faults none --minutes 0.5"
-  # shellcheck disable=SC2046 # words
-  build $(for rung in "${!filters[@]}"; do targets_of "$rung"; done) || { cat "$work/log"; return 1; }
-  for rung in "${!filters[@]}"; do
-    pass "$rung" "${filters[$rung]}" || { echo "without any planted bug:"; cat "$work/out"; return 1; }
+  for rung in "${!filters[@]}"; do runs["$rung ${filters[$rung]}"]=; done
+  build "${!targets[@]}" || { cat "$work/log"; return 1; }
+  for run in "${!runs[@]}"; do
+    pass "${run%% *}" "${run#* }" || { echo "without any planted bug:"; cat "$work/out"; return 1; }
   done
 }
 
