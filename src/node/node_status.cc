@@ -30,7 +30,10 @@ void NodeStatus::check_databases(Readiness& out) const {
     else if (!database->shared().db_clock.at_least(now))
       trouble = "its clock is not known yet";
     is_any_well = is_any_well || trouble.empty();
-    // The database works, but late. The node stays ready: without it the other nodes would be even later.
+    // The database works, but late. The node stays ready: without it the other nodes would be even later, and creates
+    // and cancels may be answered.
+    if (trouble.empty() && database->shared().has_stuck_outcomes(now))
+      trouble = "writes no outcomes of handlers, so this node starts no further job";
     if (trouble.empty()) trouble = database->shared().scans.trouble(now);
     out.is_degraded = out.is_degraded || !trouble.empty();
     out.checks.emplace_back(name, trouble.empty() ? "ok" : trouble);
