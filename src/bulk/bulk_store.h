@@ -71,9 +71,9 @@ class BulkStore {
   // has locked, or whose keys it holds, are visited again once, after all others, and changed if they match then; if
   // there are over 10,000 in a database, the further ones stay unchanged. So are jobs that the database refuses to
   // change: a batch that fails is repeated with fewer jobs, until such a job is alone and left out. Error: a table is
-  // locked, or more than kMostRefusedInARow jobs are refused one after the other (ports/row_refusal.h), or the database
-  // does not answer. After an Error call again: a batch that was stored is not repeated. Error invalid: repeating does
-  // not help. REQUIRES: limit in 1..1000.
+  // locked, or the removal of the type of a dead job is undecided, or more than kMostRefusedInARow jobs are refused one
+  // after the other (ports/row_refusal.h), or the database does not answer. After an Error call again: a batch that was
+  // stored is not repeated. Error invalid: repeating does not help. REQUIRES: limit in 1..1000.
   virtual Result<BulkBatch> run_batch(const Bulk& bulk, int limit) = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "postgres/part_writer.h"
 #include "postgres/sql_text.h"
 #include "postgres/values.h"
+#include "postgres/work_errors.h"
 
 namespace tocsin {
 namespace {
@@ -130,6 +131,13 @@ Applied apply(pqxx::transaction_base& tx, const Bulk& bulk, const std::vector<Jo
                            : action == BulkAction::run      ? tx.exec_params(sql::statement("bulk_run"), array)
                                                             : tx.exec_params(sql::statement("bulk_retry"), array));
   return {static_cast<std::int64_t>(due.size()), std::move(due)};
+}
+
+// A retry leaves jobs of removed types only. Throws Busy if it left one whose type is there: its removal was undecided
+// then, and may be undecided still or given up. The batch is repeated, so that the bulk misses no such job.
+void require_left_are_removed(pqxx::transaction_base& tx, const std::vector<JobId>& ids) {
+  if (!tx.exec_params(sql::statement("bulk_left_dead"), array_of(ids)).empty())
+    throw Busy("the removal of a type is undecided");
 }
 
 }  // namespace
@@ -328,6 +336,8 @@ PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, const std::
       is_changing = true;
       applied = apply(tx, bulk, mine);
       is_changing = false;
+      if (bulk.request.action == BulkAction::retry && applied.changed < std::ssize(mine))
+        require_left_are_removed(tx, mine);
     }
     progress.changed += applied.changed;
     progress.last_job_id = page.last_job_id;

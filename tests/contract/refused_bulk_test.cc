@@ -1,6 +1,7 @@
 // Bulk operations whose tables are locked, or refuse what they write. On PostgreSQL alone.
 #include "contract/dead_jobs.h"
 #include "ports/row_refusal.h"
+#include "postgres/pg_type_store.h"
 
 namespace tocsin {
 namespace {
@@ -58,6 +59,33 @@ TEST_F(RefusedBulk, WaitsForALockedTableAndMissesNoJob) {
     lock.abort();
     EXPECT_EQ(must(run(bulk)).changed, 3);
   }
+}
+
+// The control database may refuse the removal after another one has carried it out.
+TEST_F(RefusedBulk, WaitsWhileTheRemovalOfATypeIsUndecided) {
+  dead(3);
+  Session own{{database.url(), "types"}};
+  PgTypeStore types(own);
+  BizType type = must(types.find("noop")).value();
+  const Bulk bulk = start(bulks, BulkAction::retry, 3);
+  ASSERT_EQ(must(types.remove("noop", TypeStore::Registry::copy, std::nullopt)), TypeStore::RemoveReply::removed);
+  for (int i = 0; i < 3; ++i) {
+    const auto batch = run(bulk);
+    ASSERT_FALSE(batch) << "an end would mean that it misses them";
+    EXPECT_EQ(batch.error().code, ErrorCode::conflict);
+  }
+  type.gmt_modified += std::chrono::hours(1);
+  ASSERT_TRUE(types.mirror({&type, 1}));
+  EXPECT_EQ(must(run(bulk)).changed, 3);
+}
+
+TEST_F(RefusedBulk, MissesJobsOfRemovedTypes) {
+  dead(3);
+  const Bulk bulk = start(bulks, BulkAction::retry, 3);
+  database.query("UPDATE tocsin.biz_type SET removed_at = now()");
+  const auto batch = run(bulk);
+  ASSERT_TRUE(batch) << batch.error().message;
+  EXPECT_EQ(batch->changed, 0);
 }
 
 TEST_F(RefusedBulk, WaitsWhileEveryJobIsRefused) {
