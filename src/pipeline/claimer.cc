@@ -89,7 +89,7 @@ MonoTime Claimer::fire(MonoTime now, DueBatch batch) {
   if (batch.is_paced) return_unused_rate(batch, *fired);
   std::vector<JobId> won;
   for (const Fired& job : *fired) won.push_back(job.job_id);
-  after_batch(now, batch, std::move(won));
+  after_batch(now, batch, std::move(won), /*is_cut_short=*/false);
   return now;
 }
 
@@ -118,11 +118,7 @@ MonoTime Claimer::fire_in_parts(MonoTime now, DueBatch batch) {
       shared_.due.put_back(*batch.backlog);
       return now;
     }
-    parts_.refused = batch.backlog;
-    // Each sweep adds these rows to the backlog again, and the rows behind them must not wait. A pause after many keeps
-    // the claimer from trying all the time when the store refuses every row.
-    constexpr int kRefusedPerPause = 100;
-    if (++parts_.n_refused % kRefusedPerPause == 0) parts_.pause_until = now + shared_.config.retry_pause;
+    note_refused(now, *batch.backlog);
     return now;
   }
   if (n == 1) {
@@ -145,6 +141,14 @@ MonoTime Claimer::fire_rest(MonoTime now, const AdmissionTime& time) {
   if (batch.is_paced) return_unused_rate(batch, {});
   shared_.due.put_back(batch.jobs);
   return now;
+}
+
+// Each sweep adds these rows to the backlog again, and the rows behind them must not wait. A pause after many keeps the
+// claimer from trying all the time when the store refuses every row.
+void Claimer::note_refused(MonoTime now, const Backlog& backlog) {
+  constexpr int kRefusedPerPause = 100;
+  parts_.refused = backlog;
+  if (++parts_.n_refused % kRefusedPerPause == 0) parts_.pause_until = now + shared_.config.retry_pause;
 }
 
 MonoTime Claimer::pass_refused(MonoTime now) {
@@ -194,7 +198,7 @@ MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
 }
 
 MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
-  Result<std::vector<ClaimedJob>> won = std::vector<ClaimedJob>{};
+  Result<Claims> claims = Claims{};
   const auto ttr_of = [&](TypeId type) {
     const BizType* known = sent.catalog->find(type);
     return known ? known->ttr : BizType{}.ttr;
@@ -203,21 +207,24 @@ MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
     const Lane lane = backlog->lane;
     const Duration ttr = sent.batch.is_pull ? sent.batch.polls.front().poll->ttr : ttr_of(lane.type_id);
     const int limit = static_cast<int>(sent.batch.limit);
-    won = ask([&] { return store_.claim_due(lane, backlog->span, limit, ttr, sent.ticket); });
+    claims = ask([&] { return store_.claim_due(lane, backlog->span, limit, ttr, sent.ticket); });
   } else {
     std::vector<Duration> ttr;
     if (!sent.batch.is_pull)
       for (const Candidate& job : sent.batch.jobs) ttr.push_back(ttr_of(job.type_id));
     for (const PollShare& share : sent.batch.polls) ttr.insert(ttr.end(), share.n, share.poll->ttr);
-    won = ask([&] { return store_.claim(sent.batch.jobs, ttr, sent.ticket); });
+    claims = ask([&] { return store_.claim(sent.batch.jobs, ttr, sent.ticket); });
   }
-  if (won) {
-    for (const ClaimedJob& claimed : *won) note_clock(now, claimed.job.gmt_modified);
-    accept(std::move(sent), now, std::move(*won));
+  if (claims) {
+    if (claims->refusal) shared_.events.failed(name(), *claims->refusal);
+    if (!claims->won.empty()) parts_.n_refused = 0;
+    for (const ClaimedJob& claimed : claims->won) note_clock(now, claimed.job.gmt_modified);
+    sent.is_cut_short = claims->refusal.has_value();
+    accept(std::move(sent), now, std::move(claims->won));
     claimed_at_ = now;
     return now;
   }
-  shared_.events.failed(name(), won.error());
+  shared_.events.failed(name(), claims.error());
   claimed_at_.reset();  // of a lane gathered before: the time of a call that failed tells nothing
   // Consumers get what was gathered, or return to the queue, so that their deadlines hold while the database is down.
   if (!sent.gathered.empty())
@@ -225,11 +232,15 @@ MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
   else
     requeue_polls(sent.batch.polls);
   sent.batch.polls.clear();
-  if (won.error().code == ErrorCode::in_doubt) {
+  if (claims.error().code == ErrorCode::in_doubt) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
   } else {
     for (const auto& [type, n] : sent.slots) shared_.release_unused(type, n, sent.batch.pace());
+    if (sent.batch.backlog && is_refused_row(claims.error())) {
+      note_refused(now, *sent.batch.backlog);
+      return now;
+    }
     abandon_batch(sent.batch);
   }
   return won_ ? now : now + shared_.config.retry_pause;
@@ -273,7 +284,7 @@ void Claimer::accept(ClaimCall sent, MonoTime asked, std::vector<ClaimedJob> won
   std::vector<JobId> ids;
   ids.reserve(won.size());
   for (const ClaimedJob& claimed : won) ids.push_back(claimed.job.job_id);
-  after_batch(sent.at, sent.batch, std::move(ids));
+  after_batch(sent.at, sent.batch, std::move(ids), sent.is_cut_short);
   const Pace pace = sent.batch.pace();
   if (sent.batch.is_pull) {
     if (gather(sent, asked, won)) return;
@@ -383,12 +394,12 @@ void Claimer::requeue_polls(const std::vector<PollShare>& shares) {
   shared_.polls->put_back(polls);
 }
 
-// `asked`: when the claim was sent.
-void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won) {
+// `asked`: when the claim was sent. `is_cut_short`: a claim of a backlog ended before a refused row.
+void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won, bool is_cut_short) {
   shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won.size()));
   if (!batch.backlog) return forget_or_retry(asked, batch, std::move(won));
   shared_.events.count(Counter::backlog_claims, static_cast<std::int64_t>(won.size()));
-  if (won.size() == batch.limit) return shared_.due.put_back(*batch.backlog);
+  if (won.size() == batch.limit || is_cut_short) return shared_.due.put_back(*batch.backlog);
   end_backlog(*batch.backlog);
 }
 

@@ -11,6 +11,8 @@
 //    claim without an answer within EngineShared::claim_patience() is in doubt, too; its session is closed.
 //  - A batch of jobs to fire that the store refuses is fired in parts, until a part is the refused row alone. That row
 //    is dropped from memory; in a backlog the claimer continues behind the row.
+//  - A claim leaves out a row that the store refuses; it leaves memory, too. In a backlog the claimer continues behind
+//    the row.
 //  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after
 //    EngineConfig::retry_pause, or at once if jobs won before must still be given to consumers.
 //
@@ -54,6 +56,7 @@ class Claimer final : public Stage {
     std::map<TypeId, std::size_t> slots;         // taken from the concurrency limiter, by type
     // Pull types, backlog: jobs won from earlier lanes for the same consumers.
     std::vector<ClaimedJob> gathered;
+    bool is_cut_short = false;  // backlog: the claim ended before a row that the store refuses
   };
 
   // Jobs won for consumers; the next step gives them out.
@@ -62,12 +65,12 @@ class Claimer final : public Stage {
     std::vector<ClaimedJob> jobs;
   };
 
-  // Jobs that are fired in parts, because the store refused a batch.
+  // Jobs that are fired in parts, because the store refused a batch, and a row that is passed.
   struct Parts {
     PartSize size;
     std::optional<DueBatch> rest;    // the jobs of the batch that the next step fires
-    std::optional<Backlog> refused;  // a backlog whose first row the store does not fire
-    int n_refused = 0;               // such rows since a row was fired
+    std::optional<Backlog> refused;  // a backlog whose first row the store neither fires nor claims
+    int n_refused = 0;               // such rows since a row was fired or claimed
     MonoTime pause_until{};          // before that `refused` is not passed
   };
 
@@ -76,6 +79,8 @@ class Claimer final : public Stage {
   void hold_back(DueBatch& batch);  // keeps the first parts_.size jobs; moves the others to parts_.rest
   MonoTime fire_in_parts(MonoTime now, DueBatch batch);
   MonoTime fire_rest(MonoTime now, const AdmissionTime& time);
+  // The store refuses the first row of the backlog. The next step passes the row.
+  void note_refused(MonoTime now, const Backlog& backlog);
   MonoTime pass_refused(MonoTime now);  // continues the backlog behind its first row
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
@@ -106,7 +111,7 @@ class Claimer final : public Stage {
   void release_claim(ClaimedJob claimed);                    // has the finisher undo the claim: no attempt counts
   // Counts the jobs won. A lane that gave fewer jobs than asked for leaves the backlog; one that gave all is queued to
   // be claimed again.
-  void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
+  void after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won, bool is_cut_short);
   // Removes the batch from KnownJobs; jobs not won that may have been claimed too early return to the wheel instead.
   void forget_or_retry(MonoTime asked, const DueBatch& batch, std::vector<JobId> won);
   // Drops from memory a batch whose claim failed, or whose fire() failed or is in doubt: a scan finds the rows that are

@@ -105,6 +105,12 @@ struct ClaimTicket {
   bool is_durable = false;
 };
 
+// What a claim won, in any order, each job once. `refusal`: why the database refused a row that is not among them.
+struct Claims {
+  std::vector<ClaimedJob> won;
+  std::optional<Error> refusal;
+};
+
 // A job of an instant type that was claimed and finished in one statement.
 struct Fired {
   JobId job_id = 0;
@@ -162,17 +168,18 @@ class JobStore {
   //    running row whose lease has ended is due again; that expiry is added to the job's errors. (The type is compared
   //    because after a failover another job may have the same id.)
   //  - A claim sets status running, attempts + 1, a fresh token and fire_at = now + ttr. Locked rows are skipped.
-  //  - Returns the jobs won, in any order, each once, with fire_at_before. The caller sets biz_type, lease_deadline and
-  //    start_by.
+  //  - Returns the jobs won, with fire_at_before. The caller sets biz_type, lease_deadline and start_by.
+  //  - A row that the database refuses costs no other job its claim: it is left out. A row error (ports/row_refusal.h)
+  //    is returned if no job was won because of such rows.
   // REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
-  virtual Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
-                                                const ClaimTicket& ticket) = 0;
+  virtual Result<Claims> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                               const ClaimTicket& ticket) = 0;
 
   // As claim(), for the oldest due rows of a lane within the span, at most `limit`, all with the lease length `ttr`.
-  // Claims backlog: overdue rows that are not in memory. Fewer than `limit` jobs won: nothing else was due and
-  // unlocked.
-  virtual Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
-                                                    const ClaimTicket& ticket) = 0;
+  // Claims backlog: overdue rows that are not in memory. Fewer than `limit` jobs won, and no `refusal`: nothing else
+  // was due and unlocked. With a `refusal` the claim ended before the refused row. A row error: the first row is
+  // refused.
+  virtual Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) = 0;
 
   // For a claim that returned Error in_doubt: the jobs that the claim with this ticket won and still holds, each once,
   // without fire_at_before. Pass the ids of the `jobs` of claim(), or the `lane` of claim_due().

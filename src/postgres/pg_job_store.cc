@@ -1,11 +1,15 @@
 #include "postgres/pg_job_store.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/assert.h"
+#include "base/part_size.h"
+#include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/job_rows.h"
+#include "postgres/part_writer.h"
 #include "postgres/queries.h"
 #include "postgres/values.h"
 
@@ -122,9 +126,27 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
   });
 }
 
-Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
-                                                  const ClaimTicket& ticket) {
+// One seed for all parts: no job is in two of them, so no two claims have the same token.
+Result<Claims> PgJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                                 const ClaimTicket& ticket) {
   TOCSIN_ASSERT(jobs.size() == ttr.size());
+  Claims claims;
+  PartWriter parts(is_refused_row, PartWriter::kAnyNumber, kMostRefusedInARow);
+  const auto claim_part = [&](std::size_t begin, std::size_t size) -> Result<bool> {
+    auto part = claim_together(jobs.subspan(begin, size), ttr.subspan(begin, size), ticket);
+    if (!part) return part.error();
+    std::ranges::move(*part, std::back_inserter(claims.won));
+    return !part->empty();
+  };
+  const auto reached =
+      parts.write(jobs.size(), claim_part, [&](std::size_t, const Error& why) { claims.refusal = why; });
+  if (!reached) return reached.error();
+  if (claims.won.empty() && claims.refusal) return *claims.refusal;
+  return claims;
+}
+
+Result<std::vector<ClaimedJob>> PgJobStore::claim_together(std::span<const Candidate> jobs,
+                                                           std::span<const Duration> ttr, const ClaimTicket& ticket) {
   PgArray ttrs;
   for (Duration length : ttr) ttrs.add(length.count());
   const auto ids = ids_of(jobs);
@@ -137,8 +159,20 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim(std::span<const Candidate> job
   });
 }
 
-Result<std::vector<ClaimedJob>> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
-                                                      const ClaimTicket& ticket) {
+Result<Claims> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) {
+  std::optional<Error> refusal;
+  for (PartSize size;;) {
+    const std::size_t most = std::min(size.most(), static_cast<std::size_t>(limit));
+    auto won = claim_first(lane, span, static_cast<int>(most), ttr, ticket);
+    if (won) return Claims{std::move(*won), refusal};
+    if (most == 1 || !is_refused_row(won.error())) return won.error();
+    refusal = won.error();
+    size.note_refused(most);
+  }
+}
+
+Result<std::vector<ClaimedJob>> PgJobStore::claim_first(Lane lane, DueSpan span, int limit, Duration ttr,
+                                                        const ClaimTicket& ticket) {
   return session_.write<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
     const auto rows =
         exec(tx, lane_statement(session_, "claim_due", lane), lane.shard, lane.type_id, to_pg(span.from),

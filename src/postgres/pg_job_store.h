@@ -19,10 +19,9 @@ class PgJobStore : public JobStore {
   void answer_within(Duration limit) override { session_.answer_within(limit); }
   using JobStore::scan;
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override;
-  Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
-                                        const ClaimTicket& ticket) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
-                                            const ClaimTicket& ticket) override;
+  Result<Claims> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                       const ClaimTicket& ticket) override;
+  Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) override;
   Result<std::vector<Fired>> fire(std::span<const Candidate> jobs, const std::string& node) override;
@@ -37,6 +36,11 @@ class PgJobStore : public JobStore {
   Status warm_up();
 
  private:
+  // claim() and claim_due() in one statement each, which fails as a whole.
+  Result<std::vector<ClaimedJob>> claim_together(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                                                 const ClaimTicket& ticket);
+  Result<std::vector<ClaimedJob>> claim_first(Lane lane, DueSpan span, int limit, Duration ttr,
+                                              const ClaimTicket& ticket);
   // Fires by a statement of src/postgres/sql: `fire` waits up to 20 ms for a locked row and then fires no job (Error
   // conflict); `fire_skipping` leaves out the jobs whose rows are locked.
   Result<std::vector<Fired>> fire_by(const char* statement_name, std::span<const Candidate> jobs,

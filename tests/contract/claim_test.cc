@@ -57,7 +57,7 @@ TEST_P(StoreContract, AClaimReturnsTheDueTime) {
   const JobId id = create(due("one")), other = create(due("two"));
   const WallTime time = find(id).fire_at, others_time = find(other).fire_at;
   EXPECT_EQ(claim_one(id).fire_at_before, time);
-  const auto won = must(db->store().claim_due(lane_of(other), {}, 10, kLong, ticket()));
+  const auto won = must(db->store().claim_due(lane_of(other), {}, 10, kLong, ticket())).won;
   ASSERT_EQ(won.size(), 1U);
   EXPECT_EQ(won[0].fire_at_before, others_time);
 }
@@ -74,8 +74,8 @@ TEST_P(StoreContract, ClaimLeavesAJobAloneUntilTheDatabaseClockReachesItsTime) {
 TEST_P(StoreContract, ClaimIsWonOnce) {
   const JobId id = create(due());
   const std::vector<Duration> ttr{kLong};
-  const auto first = must(db->store().claim(seen(Ids{id}), ttr, ticket("node-a")));
-  const auto second = must(db->other_store().claim(seen(Ids{id}), ttr, ticket("node-b")));
+  const auto first = must(db->store().claim(seen(Ids{id}), ttr, ticket("node-a"))).won;
+  const auto second = must(db->other_store().claim(seen(Ids{id}), ttr, ticket("node-b"))).won;
   EXPECT_EQ(first.size(), 1u);
   EXPECT_TRUE(second.empty());
   EXPECT_EQ(find(id).node, "node-a");
@@ -100,7 +100,7 @@ TEST_P(StoreContract, ClaimGivesEachJobItsOwnTimeToRun) {
   const Ids jobs = create({due("a"), due("b")});
   const std::vector<Duration> ttr{std::chrono::minutes(1), std::chrono::hours(2)};
   const WallTime before = db->now();
-  for (const ClaimedJob& claimed : must(db->store().claim(seen(jobs), ttr, ticket()))) {
+  for (const ClaimedJob& claimed : must(db->store().claim(seen(jobs), ttr, ticket())).won) {
     const Duration asked = claimed.job.job_id == jobs[0] ? ttr[0] : ttr[1];
     EXPECT_GE(claimed.job.fire_at, before + asked);
     EXPECT_LE(claimed.job.fire_at, db->now() + asked);
@@ -114,7 +114,7 @@ TEST_P(StoreContract, ClaimAndFireSkipJobsWhoseTypeHasChanged) {
   candidates[0].type_id = other_type_id;
   EXPECT_TRUE(must(db->store().fire({&candidates[0], 1}, "node-a")).empty());
   const std::vector<Duration> ttr(2, kLong);
-  EXPECT_EQ(ids_of(must(db->store().claim(candidates, ttr, ticket()))), Ids{jobs[1]});
+  EXPECT_EQ(ids_of(must(db->store().claim(candidates, ttr, ticket())).won), Ids{jobs[1]});
   EXPECT_EQ(find(jobs[0]).status, JobStatus::pending);
   EXPECT_EQ(find(jobs[0]).attempts, 0);
   EXPECT_EQ(must(db->store().fire(seen({jobs[0]}), "node-a")).size(), 1U);
@@ -146,7 +146,7 @@ TEST_P(StoreContract, ClaimTakesOverAnExpiredLeaseAndNotesIt) {
   const JobId id = create(due());
   const ClaimedJob first = claim_and_expire(id);
   const std::vector<Duration> ttr{kLong};
-  const auto won = must(db->other_store().claim(seen(Ids{id}), ttr, ticket("node-b")));
+  const auto won = must(db->other_store().claim(seen(Ids{id}), ttr, ticket("node-b"))).won;
   ASSERT_EQ(won.size(), 1u);
   EXPECT_EQ(won[0].job.attempts, 2);
   EXPECT_NE(won[0].token, first.token);
@@ -174,7 +174,7 @@ TEST_P(StoreContract, ClaimNeverExceedsTheAttempts) {
   claim_and_expire(id);
   claim_and_expire(id);
   EXPECT_TRUE(claim({id}).empty());
-  EXPECT_TRUE(must(db->store().claim_due(lane_of(id), WallTime{}, 10, kLong, ticket())).empty());
+  EXPECT_TRUE(must(db->store().claim_due(lane_of(id), WallTime{}, 10, kLong, ticket())).won.empty());
   EXPECT_TRUE(must(db->store().fire(seen(Ids{id}), "node-a")).empty());
   EXPECT_TRUE(must(db->store().fire_due(lane_of(id), WallTime{}, 10, "node-a")).empty());
   EXPECT_EQ(find(id).attempts, 2);
@@ -199,7 +199,7 @@ TEST_P(StoreContract, ClaimDueTakesTheOldestFirstAndExactlyTheLimit) {
   }
   Ids seen;
   for (const std::size_t expected : {7u, 7u, 7u, 7u, 2u, 0u}) {
-    const auto won = must(db->store().claim_due(lane_of(jobs[0]), start, 7, kLong, ticket()));
+    const auto won = must(db->store().claim_due(lane_of(jobs[0]), start, 7, kLong, ticket())).won;
     ASSERT_EQ(won.size(), expected);
     for (const JobId id : ids_of(won)) seen.push_back(id);
   }
@@ -215,7 +215,7 @@ TEST_P(StoreContract, ClaimDueBeginsAtFromAndStaysInItsLane) {
   NewJob foreign = due("same");
   foreign.type_id = other_type_id;
   const JobId other = create(foreign);
-  const auto won = must(db->store().claim_due(lane_of(old), from, 100, kLong, ticket()));
+  const auto won = must(db->store().claim_due(lane_of(old), from, 100, kLong, ticket())).won;
   EXPECT_EQ(ids_of(won), Ids{young});
   EXPECT_EQ(find(old).status, JobStatus::pending);
   EXPECT_EQ(find(future).status, JobStatus::pending);
@@ -231,14 +231,14 @@ TEST_P(StoreContract, ClaimsOfABacklogMayBeginAmongRowsOfEqualTime) {
   db->wait_until(at);
   DueSpan span;  // were the creation slow, each would be due at an instant of its own
   span.begin_after({find(jobs[1]).fire_at, jobs[1]});
-  EXPECT_EQ(ids_of(must(db->store().claim_due(lane_of(jobs[0]), span, 1, kLong, ticket()))), Ids{jobs[2]});
+  EXPECT_EQ(ids_of(must(db->store().claim_due(lane_of(jobs[0]), span, 1, kLong, ticket())).won), Ids{jobs[2]});
   EXPECT_EQ(ids_of(must(db->store().fire_due(lane_of(jobs[0]), span, 10, "node-a"))), (Ids{jobs[3], jobs[4]}));
   EXPECT_EQ(must(db->store().fire_due(lane_of(jobs[0]), {}, 10, "node-a")).size(), 2U) << "with those before it";
 }
 
 TEST_P(StoreContract, ClaimDueReadsFromTheBeginningOfTime) {
   const JobId id = create(due());
-  EXPECT_EQ(must(db->store().claim_due(lane_of(id), WallTime::min(), 10, kLong, ticket())).size(), 1u);
+  EXPECT_EQ(must(db->store().claim_due(lane_of(id), WallTime::min(), 10, kLong, ticket())).won.size(), 1u);
 }
 
 TEST_P(StoreContract, ClaimDueSkipsLockedAndExhaustedRowsAndStillFillsItsLimit) {
@@ -250,7 +250,7 @@ TEST_P(StoreContract, ClaimDueSkipsLockedAndExhaustedRowsAndStillFillsItsLimit) 
   const JobId first = create(due("same"));
   const JobId second = create(due("same"));
   db->lock(locked);
-  const auto won = must(db->store().claim_due(lane_of(first), WallTime{}, 2, kLong, ticket()));
+  const auto won = must(db->store().claim_due(lane_of(first), WallTime{}, 2, kLong, ticket())).won;
   db->unlock();
   EXPECT_EQ(ids_of(won), (Ids{first, second}));
 }
@@ -258,7 +258,7 @@ TEST_P(StoreContract, ClaimDueSkipsLockedAndExhaustedRowsAndStillFillsItsLimit) 
 TEST_P(StoreContract, ClaimDueTakesOverExpiredLeasesAndNotesThem) {
   const JobId id = create(due());
   const ClaimedJob first = claim_and_expire(id);
-  const auto won = must(db->other_store().claim_due(lane_of(id), WallTime{}, 10, kLong, ticket("node-b")));
+  const auto won = must(db->other_store().claim_due(lane_of(id), WallTime{}, 10, kLong, ticket("node-b"))).won;
   ASSERT_EQ(won.size(), 1u);
   EXPECT_EQ(won[0].job.attempts, 2);
   EXPECT_EQ(won[0].job.errors.size(), 1u);
@@ -268,7 +268,7 @@ TEST_P(StoreContract, ClaimDueTakesOverExpiredLeasesAndNotesThem) {
 TEST_P(StoreContract, ClaimDueSetsTheSameAsClaim) {
   const JobId id = create(due());
   const WallTime before = db->now();
-  const auto won = must(db->store().claim_due(lane_of(id), WallTime{}, 1, kLong, ticket("node-c")));
+  const auto won = must(db->store().claim_due(lane_of(id), WallTime{}, 1, kLong, ticket("node-c"))).won;
   ASSERT_EQ(won.size(), 1u);
   const Job& job = won[0].job;
   EXPECT_EQ(job.status, JobStatus::running);
@@ -285,7 +285,7 @@ TEST_P(StoreContract, AJobNamedTwiceIsClaimedAndReturnedOnce) {
   const JobId job = create(due());
   const Ids twice = {job, job};
   const ClaimTicket mine = ticket();
-  const auto won = must(db->store().claim(seen(twice), std::vector<Duration>(2, kLong), mine));
+  const auto won = must(db->store().claim(seen(twice), std::vector<Duration>(2, kLong), mine)).won;
   ASSERT_EQ(ids_of(won), Ids{job});
   EXPECT_EQ(won[0].job.attempts, 1);
   EXPECT_EQ(ids_of(must(db->store().claimed_with(mine, twice))), Ids{job});
@@ -297,7 +297,7 @@ TEST_P(StoreContract, ClaimedWithReturnsTheJobsOfAClaim) {
   const Ids jobs = create({due("a"), due("b"), later("c")});
   const ClaimTicket mine = ticket();
   const std::vector<Duration> ttr(3, kLong);
-  const auto won = must(db->store().claim(seen(jobs), ttr, mine));
+  const auto won = must(db->store().claim(seen(jobs), ttr, mine)).won;
   const auto told = must(db->store().claimed_with(mine, jobs));
   ASSERT_EQ(ids_of(told), ids_of(won));
   for (const ClaimedJob& job : told) {
@@ -328,7 +328,7 @@ TEST_P(StoreContract, ClaimedWithOfALaneReturnsTheJobsOfClaimDue) {
   const Ids jobs = create(wanted);
   const Lane lane = lane_of(jobs[0]);
   const ClaimTicket mine = ticket();
-  const auto won = must(db->store().claim_due(lane, WallTime{}, 3, kLong, mine));
+  const auto won = must(db->store().claim_due(lane, WallTime{}, 3, kLong, mine)).won;
   must(db->store().claim_due(lane, WallTime{}, 1, kLong, ticket()));
   const auto told = must(db->store().claimed_with(mine, lane));
   EXPECT_EQ(ids_of(told), ids_of(won));
@@ -340,7 +340,7 @@ TEST_P(StoreContract, ClaimedWithReturnsNoFinishedJobs) {
   const JobId id = create(due());
   const ClaimTicket mine = ticket();
   const std::vector<Duration> ttr{kLong};
-  const auto won = must(db->store().claim(seen(Ids{id}), ttr, mine));
+  const auto won = must(db->store().claim(seen(Ids{id}), ttr, mine)).won;
   finish({id, won[0].token, FinishRequest::Kind::retry, kLong, "no"});
   EXPECT_TRUE(must(db->store().claimed_with(mine, Ids{id})).empty());
   EXPECT_TRUE(must(db->store().claimed_with(mine, lane_of(id))).empty());
@@ -442,7 +442,7 @@ TEST_P(StoreContract, ACancelledJobIsNeverClaimed) {
   const JobId id = create(due());
   EXPECT_EQ(cancel(id).kind, CancelReply::Kind::cancelled);
   EXPECT_TRUE(claim({id}).empty());
-  EXPECT_TRUE(must(db->store().claim_due(lane_of(id), WallTime{}, 10, kLong, ticket())).empty());
+  EXPECT_TRUE(must(db->store().claim_due(lane_of(id), WallTime{}, 10, kLong, ticket())).won.empty());
   EXPECT_TRUE(must(db->store().fire(seen(Ids{id}), "node-a")).empty());
   EXPECT_TRUE(must(db->store().fire_due(lane_of(id), WallTime{}, 10, "node-a")).empty());
 }

@@ -26,10 +26,11 @@ TEST_P(StoreContract, CopiesAreNotClaimedAndOthersAre) {
   db->leave(kAway);
   EXPECT_EQ(claimed_ids(claim({copy, other})), std::vector<JobId>{other});
   EXPECT_TRUE(claim({copy}).empty()) << "over its own table";
-  EXPECT_TRUE(must(db->store().claim_due(lane_of(copy), {}, 10, kLong, ticket())).empty());
+  EXPECT_TRUE(must(db->store().claim_due(lane_of(copy), {}, 10, kLong, ticket())).won.empty());
   EXPECT_EQ(find(copy).attempts, 0);
   db->come_home();
-  EXPECT_EQ(claimed_ids(must(db->store().claim_due(lane_of(copy), {}, 10, kLong, ticket()))), std::vector<JobId>{copy});
+  EXPECT_EQ(claimed_ids(must(db->store().claim_due(lane_of(copy), {}, 10, kLong, ticket())).won),
+            std::vector<JobId>{copy});
 }
 
 TEST_P(StoreContract, CopiesAreNotFiredAndOthersAre) {

@@ -185,6 +185,48 @@ TEST_P(StoreContract, ARefusedRowRefusesItsWholeCall) {
   EXPECT_EQ(must(db->store().finish(outcomes, "n")).front(), FinishReply::applied);
 }
 
+TEST_P(StoreContract, ARefusedRowCostsNoOtherJobItsClaim) {
+  std::vector<NewJob> asked;
+  for (int i = 0; i < 20; ++i) asked.push_back(due("order-" + std::to_string(i)));
+  const auto jobs = create(asked);
+  const std::vector<Duration> ttr(jobs.size(), kLong);
+  db->refuse_claim(jobs[3]);
+  db->refuse_claim(jobs[12]);
+  const ClaimTicket all = ticket();
+  const Claims claims = must(db->store().claim(seen(jobs), ttr, all));
+  EXPECT_EQ(claims.won.size(), 18U);
+  EXPECT_TRUE(claims.refusal);
+  EXPECT_EQ(must(db->store().claimed_with(all, jobs)).size(), 18U) << "a repeated question finds them all";
+  const std::vector<JobId> left = {jobs[3], jobs[12]};
+  const auto refused = db->store().claim(seen(left), std::vector<Duration>(2, kLong), ticket());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+  db->refuse_nothing();
+  EXPECT_EQ(must(db->store().claim(seen(left), std::vector<Duration>(2, kLong), ticket())).won.size(), 2U);
+}
+
+TEST_P(StoreContract, AClaimOfALaneEndsBeforeARefusedRow) {
+  std::vector<NewJob> asked(8, due("same"));
+  const auto jobs = create(asked);  // of one time: they are claimed in the order of their ids
+  const Lane lane = lane_of(jobs[0]);
+  db->refuse_claim(jobs[5]);
+  std::size_t n = 0;
+  while (n < 5) {
+    const auto claims = db->store().claim_due(lane, WallTime{}, 10, kLong, ticket());
+    ASSERT_TRUE(claims) << claims.error().message;
+    ASSERT_FALSE(claims->won.empty());
+    EXPECT_TRUE(claims->refusal) << "more is due";
+    for (const ClaimedJob& each : claims->won) EXPECT_EQ(each.job.job_id, jobs[n++]);
+  }
+  ASSERT_EQ(n, 5U);
+  const auto refused = db->store().claim_due(lane, WallTime{}, 10, kLong, ticket());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+  DueSpan behind;
+  behind.begin_after({find(jobs[5]).fire_at, jobs[5]});
+  EXPECT_EQ(must(db->store().claim_due(lane, behind, 10, kLong, ticket())).won.size(), 2U);
+}
+
 // What a node still knows of a job that a failover has lost changes nothing of the job that has its id now.
 TEST_P(StoreContract, AnIdLostInAFailoverIsReusedSafely) {
   db->stop_standby();
@@ -200,7 +242,7 @@ TEST_P(StoreContract, AnIdLostInAFailoverIsReusedSafely) {
   EXPECT_EQ(finish(outcome), FinishReply::stale);
   const std::vector<Candidate> remembered = {{lost, type_id, {}}};
   const std::vector<Duration> ttr = {kLong};
-  EXPECT_TRUE(must(db->store().claim(remembered, ttr, ticket())).empty());
+  EXPECT_TRUE(must(db->store().claim(remembered, ttr, ticket())).won.empty());
   EXPECT_TRUE(must(db->store().fire(remembered, "node-a")).empty());
   const ClaimedJob now = claim_one(id);
   EXPECT_NE(now.token, claimed.token);

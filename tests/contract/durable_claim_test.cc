@@ -37,8 +37,8 @@ class DurableClaim : public ::testing::Test {
     return of(store.claim_due({shard_of(jobs[0]), type}, {}, 1, std::chrono::seconds(30), {1, "node-a", is_durable}));
   }
   // The synchronous_commit that the commit of this claim read.
-  std::string of(const Result<std::vector<ClaimedJob>>& won) {
-    if (!won || won->size() != 1) return won ? "nothing claimed" : won.error().message;
+  std::string of(const Result<Claims>& claims) {
+    if (!claims || claims->won.size() != 1) return claims ? "nothing claimed" : claims.error().message;
     const auto rows = database.query("DELETE FROM public.commits RETURNING is_durable");
     return rows.size() == 1 ? rows[0][0].as<std::string>() : std::to_string(rows.size()) + " commits";
   }

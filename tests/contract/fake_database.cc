@@ -91,6 +91,7 @@ class FakeFixture final : public StoreFixture {
   void come_home() override { database_.lives_here = nullptr; }
   void give_id(JobId finished, JobId id) override { database_.give_id(finished, id); }
   void refuse(JobId job, Refusal how) override { database_.refuse(job, error_of(how)); }
+  void refuse_claim(JobId job) override { database_.refuse_claim(job); }
   void refuse_new(const std::string& biz_id, Refusal how) override { database_.refuse_new(biz_id, error_of(how)); }
   void refuse_nothing() override { database_.refuse_nothing(); }
   void stop_standby() override { standby_ = database_.snapshot(); }

@@ -30,8 +30,9 @@ TEST_P(StoreContract, LatenessCountsFromTheDeadlineOrTheCreation) {
 TEST_P(StoreContract, AFirstAttemptStartsWhenItsJobDoes) {
   const auto jobs = create(std::vector<NewJob>(400, due("same")));
   const std::vector<JobId> some(jobs.begin(), jobs.begin() + 200);
-  auto won = must(db->store().claim(seen(some), std::vector<Duration>(200, kLong), ticket()));
-  std::ranges::move(must(db->store().claim_due(lane_of(jobs[0]), {}, 200, kLong, ticket())), std::back_inserter(won));
+  auto won = must(db->store().claim(seen(some), std::vector<Duration>(200, kLong), ticket())).won;
+  std::ranges::move(must(db->store().claim_due(lane_of(jobs[0]), {}, 200, kLong, ticket())).won,
+                    std::back_inserter(won));
   ASSERT_EQ(won.size(), 400U);
   for (const ClaimedJob& claimed : won) EXPECT_EQ(claimed.job.started_at, claimed.job.gmt_modified);
 }

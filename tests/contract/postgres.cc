@@ -158,12 +158,16 @@ class PostgresFixture final : public StoreFixture {
     pqxx::nontransaction(watch_).exec("UPDATE tocsin.job_history SET job_id = " + std::to_string(id) +
                                       " WHERE job_id = " + std::to_string(finished));
   }
-  void refuse(JobId job, Refusal how) override { refuse_if("job.job_id = " + std::to_string(job), how); }
+  void refuse(JobId job, Refusal how) override { refuse_if("job.job_id = " + std::to_string(job), how, refusals_); }
+  void refuse_claim(JobId job) override {
+    refuse_if("NEW.job_id = " + std::to_string(job), Refusal::of_values, refused_claims_);
+  }
   void refuse_new(const std::string& biz_id, Refusal how) override {
-    refuse_if("TG_OP = 'INSERT' AND job.biz_id = '" + biz_id + "'", how);
+    refuse_if("TG_OP = 'INSERT' AND job.biz_id = '" + biz_id + "'", how, refusals_);
   }
   void refuse_nothing() override {
-    if (std::exchange(refusals_, "").empty()) return;
+    refused_claims_.clear(), refusals_.clear();
+    if (!std::exchange(is_refusing_, false)) return;
     pqxx::nontransaction(watch_).exec("DROP FUNCTION public.refuse() CASCADE");
   }
   void stop_standby() override {
@@ -184,17 +188,16 @@ class PostgresFixture final : public StoreFixture {
   static constexpr int kLockTimeoutMs = 50;
 
   // `condition`: on `job`, the row. Every write of a live job executes the trigger; only a claim gives it a token.
-  void refuse_if(const std::string& condition, Refusal how) {
-    const bool is_first = refusals_.empty();
-    refusals_ += "IF " + condition + " THEN RAISE EXCEPTION 'it is refused' USING ERRCODE = '" +
-                 (how == Refusal::of_values ? "23514" : "P0001") + "'; END IF; ";
+  void refuse_if(const std::string& condition, Refusal how, std::string& refusals) {
+    refusals += "IF " + condition + " THEN RAISE EXCEPTION 'it is refused' USING ERRCODE = '" +
+                (how == Refusal::of_values ? "23514" : "P0001") + "'; END IF; ";
     pqxx::work tx(watch_);
     tx.exec(
         "CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE job "
         "tocsin.job_live; BEGIN job := CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END; IF TG_OP = 'UPDATE' AND "
-        "NEW.claim_token IS NOT NULL AND NEW.claim_token IS DISTINCT FROM OLD.claim_token THEN RETURN NEW; END IF; " +
-        refusals_ + "RETURN job; END $$");
-    if (is_first)
+        "NEW.claim_token IS NOT NULL AND NEW.claim_token IS DISTINCT FROM OLD.claim_token THEN " +
+        refused_claims_ + "RETURN NEW; END IF; " + refusals_ + "RETURN job; END $$");
+    if (!std::exchange(is_refusing_, true))
       tx.exec(
           "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON tocsin.job_live FOR EACH ROW EXECUTE FUNCTION "
           "public.refuse()");
@@ -239,7 +242,8 @@ class PostgresFixture final : public StoreFixture {
   PostgresDatabase& database_;
   SystemClock clock_;
   pqxx::connection watch_;
-  std::string refusals_;  // the statements of the trigger
+  bool is_refusing_ = false;               // the trigger is there
+  std::string refusals_, refused_claims_;  // its statements
   std::int64_t standby_sequence_ = 0;
   Session session_{config()}, other_session_{config()}, client_session_{config()}, other_client_session_{config()},
       report_session_{report_config()};

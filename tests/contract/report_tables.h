@@ -39,7 +39,7 @@ class ReportTables : public testing::Test {
   }
   ClaimedJob claim(JobId id, Duration ttr = std::chrono::hours(1)) {
     const Candidate seen{id, type_id, {}};
-    return must(store.claim({&seen, 1}, {&ttr, 1}, {++seed_, "node-a"})).at(0);
+    return must(store.claim({&seen, 1}, {&ttr, 1}, {++seed_, "node-a"})).won.at(0);
   }
   void finish(const ClaimedJob& claimed, FinishRequest::Kind kind, const std::string& message = "") {
     const FinishRequest request{claimed.job.job_id, claimed.token, kind, Duration(0), message};

@@ -166,7 +166,7 @@ TEST_P(StoreContract, ScanChangesAndLocksNothing) {
   EXPECT_EQ(after.gmt_modified, before.gmt_modified);
   EXPECT_EQ(after.attempts, 0);
   const std::vector<Duration> ttr{kLong};
-  EXPECT_EQ(must(db->other_store().claim(seen(Ids{id}), ttr, ticket())).size(), 1u);
+  EXPECT_EQ(must(db->other_store().claim(seen(Ids{id}), ttr, ticket())).won.size(), 1u);
 }
 
 TEST_P(StoreContract, ScanShowsRunningJobsAtTheEndOfTheirLease) {

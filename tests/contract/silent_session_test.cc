@@ -21,7 +21,7 @@ class SilentSession : public ::testing::Test {
     type = static_cast<TypeId>(database.number("SELECT type_id FROM tocsin.biz_type"));
     EXPECT_TRUE(store.warm_up());
   }
-  Result<std::vector<ClaimedJob>> claim_due(std::int64_t seed) {
+  Result<Claims> claim_due(std::int64_t seed) {
     return store.claim_due({shard_of(id), type}, {}, 10, std::chrono::hours(1), {seed, "node-a", true});
   }
   std::string status() { return database.query("SELECT status FROM tocsin.job")[0][0].as<std::string>(); }
@@ -37,8 +37,8 @@ class SilentSession : public ::testing::Test {
 
 TEST_F(SilentSession, AnOutcomeIsWrittenOnAnotherSessionInTime) {
   const auto won = claim_due(7);
-  ASSERT_TRUE(won && won->size() == 1) << (won ? "nothing won" : won.error().message);
-  const FinishRequest request{id, won->front().token, FinishRequest::Kind::done, {}, ""};
+  ASSERT_TRUE(won && won->won.size() == 1) << (won ? "nothing won" : won.error().message);
+  const FinishRequest request{id, won->won.front().token, FinishRequest::Kind::done, {}, ""};
   {
     pqxx::connection stranger(database.url());
     pqxx::work tx(stranger);
@@ -99,8 +99,8 @@ TEST_F(SilentSession, AnAbandonedClaimTakesNoJobsLater) {
   }
   const auto won = claim_due(8);
   ASSERT_TRUE(won) << won.error().message;
-  ASSERT_EQ(won->size(), 1U) << "the claim that was given up holds the row, or has won it";
-  EXPECT_EQ(won->front().job.attempts, 1);
+  ASSERT_EQ(won->won.size(), 1U) << "the claim that was given up holds the row, or has won it";
+  EXPECT_EQ(won->won.front().job.attempts, 1);
 }
 
 // After a failover that lost the create, its ids may be drawn again.

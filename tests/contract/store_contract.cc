@@ -90,7 +90,7 @@ Job StoreContract::find(JobId job) {
 
 std::vector<ClaimedJob> StoreContract::claim(const std::vector<JobId>& jobs, Duration ttr) {
   const std::vector<Duration> ttrs(jobs.size(), ttr);
-  return must(db->store().claim(seen(jobs), ttrs, ticket()));
+  return must(db->store().claim(seen(jobs), ttrs, ticket())).won;
 }
 
 std::vector<Candidate> StoreContract::seen(const std::vector<JobId>& jobs) const {

@@ -101,7 +101,7 @@ TEST_P(StoreContract, ClaimsOfABacklogEndAtTheirUpperBound) {
   const WallTime to = db->now();
   let_pass(kShort);
   const JobId young = create(due("same"));
-  const auto won = must(db->store().claim_due(lane_of(old), {WallTime::min(), to}, 10, kLong, ticket()));
+  const auto won = must(db->store().claim_due(lane_of(old), {WallTime::min(), to}, 10, kLong, ticket())).won;
   ASSERT_EQ(won.size(), 1U);
   EXPECT_EQ(won[0].job.job_id, old);
   EXPECT_TRUE(must(db->store().fire_due(lane_of(old), {WallTime::min(), to}, 10, "node-a")).empty());

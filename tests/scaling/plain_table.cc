@@ -94,11 +94,10 @@ namespace {
 }
 }  // namespace
 
-Result<std::vector<ClaimedJob>> PlainStore::claim(std::span<const Candidate>, std::span<const Duration>,
-                                                  const ClaimTicket&) {
+Result<Claims> PlainStore::claim(std::span<const Candidate>, std::span<const Duration>, const ClaimTicket&) {
   unused();
 }
-Result<std::vector<ClaimedJob>> PlainStore::claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) { unused(); }
+Result<Claims> PlainStore::claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) { unused(); }
 Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, std::span<const JobId>) { unused(); }
 Result<std::vector<ClaimedJob>> PlainStore::claimed_with(const ClaimTicket&, Lane) { unused(); }
 Result<std::vector<FinishReply>> PlainStore::finish(std::span<const FinishRequest>, const std::string&) { unused(); }

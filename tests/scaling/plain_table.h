@@ -53,9 +53,8 @@ class PlainStore final : public JobStore {
   Result<std::vector<Fired>> fire_due(Lane lane, DueSpan span, int limit, const std::string& node) override;
 
   // The one type of these clusters is instant: nothing else is asked.
-  Result<std::vector<ClaimedJob>> claim(std::span<const Candidate>, std::span<const Duration>,
-                                        const ClaimTicket&) override;
-  Result<std::vector<ClaimedJob>> claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) override;
+  Result<Claims> claim(std::span<const Candidate>, std::span<const Duration>, const ClaimTicket&) override;
+  Result<Claims> claim_due(Lane, DueSpan, int, Duration, const ClaimTicket&) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, std::span<const JobId>) override;
   Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket&, Lane) override;
   Result<std::vector<FinishReply>> finish(std::span<const FinishRequest>, const std::string&) override;

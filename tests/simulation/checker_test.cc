@@ -60,7 +60,7 @@ class CheckerFairness : public ::testing::Test {
   ClaimedJob claim(JobId job) {
     scheduler_.run_until(scheduler_.now() + 1ms);
     const Job row = *data().find(job);
-    return data().claim({{job, row.type_id, row.fire_at}}, {10s}, {++seed_, "node", true}, data().now()).front();
+    return data().claim({{job, row.type_id, row.fire_at}}, {10s}, {++seed_, "node", true}, data().now()).won.front();
   }
 
   bool is_fair() const { return checker_.failures().empty(); }

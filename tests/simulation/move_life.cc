@@ -183,7 +183,7 @@ class MoveLife {
         if (!is_final(known.status) && due.size() < 20) due.push_back({id, 1, wall()});
       for (const Candidate& job : due) {
         FakeDatabase& database = at(map_.database_of(job.lane().shard)).data();
-        const auto won = database.claim({job}, {Duration(5s)}, {random_.int64(), "node", true}, wall());
+        const auto won = database.claim({job}, {Duration(5s)}, {random_.int64(), "node", true}, wall()).won;
         if (!won.empty())
           scheduler_.spawn([this, claim = won.front()] { finish(claim, up_to(chance(0.1) ? 8s : 500ms)); });
       }

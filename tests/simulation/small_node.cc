@@ -127,15 +127,14 @@ class SmallNode::Store final : public JobStore {
       for (const ScanReply::Row& row : rows) node_.seen_[row.candidate.job_id] = {row.candidate.fire_at};
     return reply;
   }
-  Result<std::vector<ClaimedJob>> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
-                                        const ClaimTicket& ticket) override {
+  Result<Claims> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                       const ClaimTicket& ticket) override {
     std::string words = node_.name_ + " claims";
     for (const Candidate& job : jobs) words += ' ' + std::to_string(job.job_id), ++node_.seen_[job.job_id].misses;
     asked_ = ground_.time;
     return held(noted({words, {}}, [&] { return store_.claim(jobs, ttr, ticket); }));
   }
-  Result<std::vector<ClaimedJob>> claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
-                                            const ClaimTicket& ticket) override {
+  Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) override {
     const std::string words = node_.name_ + " claims in " + std::to_string(lane.shard);
     asked_ = ground_.time;
     return held(noted({words, {}}, [&] { return store_.claim_due(lane, span, limit, ttr, ticket); }));
@@ -193,6 +192,10 @@ class SmallNode::Store final : public JobStore {
     auto reply = call();
     failures_ = reply ? 0 : failures_ + 1;
     return reply;
+  }
+  Result<Claims> held(Result<Claims> claims) {
+    if (claims) node_.hold(claims->won, asked_);
+    return claims;
   }
   Result<std::vector<ClaimedJob>> held(Result<std::vector<ClaimedJob>> won) {
     if (won) node_.hold(*won, asked_);

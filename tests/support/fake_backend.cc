@@ -41,8 +41,8 @@ ClaimToken FakeBackend::claim(JobId job) {
   const std::array ids{Candidate{job, database.find(job)->type_id, {}}};
   const std::array ttr{Duration(std::chrono::seconds(30))};
   const auto claimed = store_.claim(ids, ttr, {.seed = 7, .node = node_name()});
-  TOCSIN_ASSERT(claimed && claimed->size() == 1);
-  return claimed->front().token;
+  TOCSIN_ASSERT(claimed && claimed->won.size() == 1);
+  return claimed->won.front().token;
 }
 
 void FakeBackend::finish(JobId job, FinishRequest::Kind kind, const std::string& message) {
@@ -165,9 +165,9 @@ bool FakeBackend::lease(LeaseCall call) {
   std::vector<ClaimedJob> jobs;
   for (int shard = 0; shard < shards() && jobs.size() < call.max; ++shard) {
     const Lane lane{static_cast<Shard>(shard), call.type_id};
-    auto won = store_.claim_due(lane, WallTime::min(), static_cast<int>(call.max - jobs.size()), call.ttr,
-                                {.seed = static_cast<std::int64_t>(leases.size()), .node = node_name()});
-    if (won) jobs.insert(jobs.end(), won->begin(), won->end());
+    auto claims = store_.claim_due(lane, WallTime::min(), static_cast<int>(call.max - jobs.size()), call.ttr,
+                                   {.seed = static_cast<std::int64_t>(leases.size()), .node = node_name()});
+    if (claims) jobs.insert(jobs.end(), claims->won.begin(), claims->won.end());
   }
   call.done(std::move(jobs));
   return true;

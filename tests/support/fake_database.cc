@@ -241,16 +241,19 @@ FakeDatabase::Live FakeDatabase::find_candidate(const Candidate& job) {
   return is_another ? live_.end() : row;
 }
 
-std::vector<ClaimedJob> FakeDatabase::claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
-                                            const ClaimTicket& ticket, WallTime now) {
+Claims FakeDatabase::claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
+                           const ClaimTicket& ticket, WallTime now) {
   TOCSIN_ASSERT(jobs.size() == ttr.size() && jobs.size() <= 10'000);
-  std::vector<ClaimedJob> won;
+  Claims claims;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto row = find_candidate(jobs[i]);
     if (row == live_.end() || is_locked(row->first) || !is_claimable(row->second, now)) continue;
-    won.push_back(claim_row(row, ttr[i], ticket, now));
+    if (refused_claims_.contains(row->first))
+      claims.refusal = refused_row();
+    else
+      claims.won.push_back(claim_row(row, ttr[i], ticket, now));
   }
-  return won;
+  return claims;
 }
 
 std::vector<JobId> FakeDatabase::due_in(Lane lane, DueSpan span, int limit, WallTime now) const {
@@ -264,12 +267,17 @@ std::vector<JobId> FakeDatabase::due_in(Lane lane, DueSpan span, int limit, Wall
   return found;
 }
 
-std::vector<ClaimedJob> FakeDatabase::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
-                                                const ClaimTicket& ticket, WallTime now) {
-  const auto jobs = due_in(lane, span, limit, now);
-  std::vector<ClaimedJob> won;
-  for (const JobId id : jobs) won.push_back(claim_row(live_.find(id), ttr, ticket, now));
-  return won;
+Claims FakeDatabase::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
+                               WallTime now) {
+  Claims claims;
+  for (const JobId id : due_in(lane, span, limit, now)) {
+    if (refused_claims_.contains(id)) {
+      claims.refusal = refused_row();
+      break;
+    }
+    claims.won.push_back(claim_row(live_.find(id), ttr, ticket, now));
+  }
+  return claims;
 }
 
 std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const {

@@ -126,13 +126,14 @@ class FakeDatabase {
   bool has_other_writers() const { return writers_.size() > 1; }  // besides the asking one
 
   // What ends, changes or revives this job, or creates a job of the business key, is refused with this Error. A call
-  // that is all or nothing fails with it. Claims are not refused.
+  // that is all or nothing fails with it. Claims are refused of the jobs of refuse_claim() alone.
   static Error refused_row() { return {ErrorCode::invalid, "a row that no table takes", ""}; }
   static Error unwritable_row() { return {ErrorCode::unavailable, "a trigger fails", kRefused}; }
   void refuse(JobId job, const Error& why = refused_row()) { refused_.insert_or_assign(job, why); }
   void refuse_new(const std::string& biz_id, const Error& why) { refused_new_.insert_or_assign(biz_id, why); }
-  void accept(JobId job) { refused_.erase(job); }
-  void refuse_nothing() { refused_.clear(), refused_new_.clear(); }
+  void refuse_claim(JobId job) { refused_claims_.insert(job); }
+  void accept(JobId job) { refused_.erase(job), refused_claims_.erase(job); }
+  void refuse_nothing() { refused_.clear(), refused_new_.clear(), refused_claims_.clear(); }
   bool refuses(JobId job) const { return refused_.contains(job); }
   std::optional<Error> refusal(JobId job) const {
     const auto why = refused_.find(job);
@@ -148,10 +149,9 @@ class FakeDatabase {
   void begin_ids_at(std::int64_t sequence) { last_sequence_ = sequence; }  // gives several databases disjoint ids
   // JobStore
   ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WriterMark mark, WallTime now);
-  std::vector<ClaimedJob> claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr,
-                                const ClaimTicket& ticket, WallTime now);
-  std::vector<ClaimedJob> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
-                                    WallTime now);
+  Claims claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr, const ClaimTicket& ticket,
+               WallTime now);
+  Claims claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now);
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
   std::vector<Fired> fire(const std::vector<Candidate>& jobs, const std::string& node, WallTime now);
@@ -263,6 +263,7 @@ class FakeDatabase {
   std::map<Key, JobId> keys_;  // of live_ and history_
   std::set<JobId> locked_;
   std::map<JobId, Error> refused_;
+  std::set<JobId> refused_claims_;
   std::map<std::string, Error> refused_new_;  // by biz_id
   std::set<JobId> held_jobs_;                 // locked by open Transactions, like the next two
   std::multiset<TypeId> held_types_;

@@ -14,6 +14,11 @@ std::vector<T> copied(std::span<const T> items) {
   return {items.begin(), items.end()};
 }
 
+Result<Claims> unless_refused(Claims claims) {
+  if (claims.won.empty() && claims.refusal) return *claims.refusal;
+  return claims;
+}
+
 }  // namespace
 
 Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) {
@@ -25,18 +30,16 @@ Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const La
   return reply;
 }
 
-Result<std::vector<ClaimedJob>> FakeJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
-                                                    const ClaimTicket& ticket) {
-  return call<std::vector<ClaimedJob>>("claim", true,
-                                       [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) {
-                                         return db.claim(j, t, ticket, now);
-                                       });
+Result<Claims> FakeJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                                   const ClaimTicket& ticket) {
+  return call<Claims>("claim", true, [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) {
+    return unless_refused(db.claim(j, t, ticket, now));
+  });
 }
 
-Result<std::vector<ClaimedJob>> FakeJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
-                                                        const ClaimTicket& ticket) {
-  return call<std::vector<ClaimedJob>>("claim_due", true, [=, &db = database_](WallTime now) {
-    return db.claim_due(lane, span, limit, ttr, ticket, now);
+Result<Claims> FakeJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) {
+  return call<Claims>("claim_due", true, [=, &db = database_](WallTime now) {
+    return unless_refused(db.claim_due(lane, span, limit, ttr, ticket, now));
   });
 }
 

@@ -348,8 +348,9 @@ class BulkRetries : public DatabasesApi {
       const std::array jobs{Candidate{job, database.find(job)->type_id, {}}};
       const std::array ttr{Duration(std::chrono::seconds(30))};
       const auto claimed = store.claim(jobs, ttr, {.seed = i + 1, .node = "n"});
-      ASSERT_TRUE(claimed && claimed->size() == 1);
-      const std::array outcome{FinishRequest{job, claimed->front().token, FinishRequest::Kind::dead, Duration(0), "x"}};
+      ASSERT_TRUE(claimed && claimed->won.size() == 1);
+      const std::array outcome{
+          FinishRequest{job, claimed->won.front().token, FinishRequest::Kind::dead, Duration(0), "x"}};
       ASSERT_TRUE(store.finish(outcome, "n"));
     }
   }

@@ -72,7 +72,7 @@ class SqlHandlerTest : public testing::Test {
     const auto created = database_.create(jobs, CreateMode::each_by_itself, now_);
     std::vector<Candidate> ids;
     for (const CreateReply& reply : *created) ids.push_back({reply.job_id, type_id_, {}});
-    auto won = database_.claim(ids, std::vector<Duration>(ids.size(), 30s), {77, "node-a"}, now_);
+    auto won = database_.claim(ids, std::vector<Duration>(ids.size(), 30s), {77, "node-a"}, now_).won;
     for (ClaimedJob& job : won) job.lease_deadline = clock_.now() + 30s;
     return won;
   }

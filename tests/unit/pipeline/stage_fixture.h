@@ -66,6 +66,7 @@ class ScriptedStore final : public JobStore {
   std::function<Result<std::vector<std::optional<Duration>>>(std::span<const Lease>)> on_leases_left;
   std::function<Result<int>(std::span<const JobId>)> on_mark_dead;
   std::function<Result<int>(Lane, WallTime, int, int)> on_drop_too_late;
+  std::optional<Error> refusal;  // of the next claim that wins jobs
   int calls = 0;
   WriterMark last_mark = WriterMark::none;  // of the last scan
   Duration time_limit{0};                   // that the last call had
@@ -76,11 +77,12 @@ class ScriptedStore final : public JobStore {
     last_mark = mark;
     return call(on_scan, ranges, search);
   }
-  Claimed claim(std::span<const Candidate> jobs, std::span<const Duration> ttr, const ClaimTicket& ticket) override {
-    return call(on_claim, ids_of(jobs), ttr, ticket);
+  Result<Claims> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
+                       const ClaimTicket& ticket) override {
+    return claims_of(call(on_claim, ids_of(jobs), ttr, ticket));
   }
-  Claimed claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) override {
-    return call(on_claim_due, lane, span, limit, ttr, ticket);
+  Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) override {
+    return claims_of(call(on_claim_due, lane, span, limit, ttr, ticket));
   }
   Claimed claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) override {
     return call(on_claimed_with, ticket, jobs);
@@ -104,6 +106,10 @@ class ScriptedStore final : public JobStore {
   }
 
  private:
+  Result<Claims> claims_of(Claimed won) {
+    if (!won) return won.error();
+    return Claims{std::move(*won), std::exchange(refusal, std::nullopt)};
+  }
   static std::vector<JobId> ids_of(std::span<const Candidate> jobs) {
     std::vector<JobId> ids;
     for (const Candidate& each : jobs) ids.push_back(each.job_id);

@@ -35,7 +35,7 @@ class RequestJobs {
     std::vector<Lease> leases;
     for (const JobId id : ids) {
       const std::vector<ClaimedJob> claimed =
-          database.claim({Candidate{id, type_id_, {}}}, {std::chrono::hours(24)}, {.seed = 7, .node = "n"}, now_);
+          database.claim({Candidate{id, type_id_, {}}}, {std::chrono::hours(24)}, {.seed = 7, .node = "n"}, now_).won;
       leases.push_back({id, claimed.at(0).token});
     }
     return leases;

@@ -1,0 +1,117 @@
+// The claimer and rows that the store does not claim: they cost no other job its claim.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "unit/pipeline/claimer_fixture.h"
+
+namespace tocsin {
+namespace {
+
+class RefusedClaims : public ClaimerTest {
+ protected:
+  using Rows = std::set<std::pair<WallTime, JobId>>;  // by due time
+
+  // The table of type 1. A claim ends before a row that `is_refused` names.
+  void store_rows(Rows& rows, const std::function<bool(JobId)>& is_refused) {
+    store.on_claim_due = [this, &rows, is_refused](auto, DueSpan span, int limit, auto,
+                                                   auto&) -> Result<std::vector<ClaimedJob>> {
+      std::vector<ClaimedJob> won;
+      auto end = rows.upper_bound(span.after());
+      const auto begin = end;
+      for (; end != rows.end() && std::ssize(won) < limit && !is_refused(end->second); ++end)
+        won.push_back(claimed(end->second, 1));
+      if (end != rows.end() && std::ssize(won) < limit) {
+        if (won.empty()) return refused();
+        store.refusal = refused();
+      }
+      rows.erase(begin, end);
+      return won;
+    };
+    store.on_scan = [&rows](std::span<const ScanRange> ranges, const LaneSearch&) {
+      ScanReply reply;
+      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
+      reply.rows.push_back({{{first->second, 1, first->first}, false}});
+      return reply;
+    };
+  }
+  void steps(int n) {
+    for (int i = 0; i < n; ++i) {
+      now = std::min(step(), now + 1s);
+      for (const ClaimedJob& job : won()) shared().release(job.job.type_id, 1);
+    }
+  }
+  static Error refused() { return {ErrorCode::invalid, "not this one", ""}; }
+};
+
+TEST_F(RefusedClaims, AreReportedAndLeftToTheScan) {
+  push_due({{1, 1, kStart - 1s}, {2, 1, kStart - 1s}});
+  win_all_but({2});
+  store.refusal = refused();
+  step();
+  EXPECT_EQ(events.failures(), 1);
+  EXPECT_EQ(won().size(), 1U);
+  EXPECT_EQ(running(), 1U);
+  EXPECT_EQ(shared().known.size(), 0U);
+}
+
+TEST_F(RefusedClaims, ArePassedInABacklog) {
+  for (const Duration apart : {1000us, 0us}) {  // also among rows of one instant
+    Rows rows;
+    for (JobId id = 1; id <= 600; ++id) rows.insert({kStart + id * apart, id});
+    store_rows(rows, [](JobId id) { return id == 1 || id == 301 || id == 302; });
+    shared().due.push_backlog({{0, 1}, kStart});
+    const int failures = events.failures();
+    steps(40);
+    EXPECT_EQ(rows.size(), 3U) << apart.count();
+    EXPECT_EQ(events.failures() - failures, 4) << "one before the rows in the middle, and one for each row";
+    EXPECT_FALSE(shared().due.has_backlog({0, 1}));
+    EXPECT_EQ(shared().ended_backlogs.pop_some(10).size(), 1U) << "the scanner reads what is left";
+    EXPECT_EQ(running(), 0U);
+  }
+}
+
+// A store that claims no row is not asked all the time.
+TEST_F(RefusedClaims, ArePassedWithAPauseAfterEachHundred) {
+  Rows rows;
+  for (JobId id = 1; id <= 400; ++id) rows.insert({kStart + id * 1ms, id});
+  store_rows(rows, [](JobId id) { return id <= 300; });
+  shared().due.push_backlog({{0, 1}, kStart});
+  int pauses = 0;
+  for (MonoTime next = now; rows.size() > 300; now = std::max(now, next)) {
+    next = step();
+    pauses += next > now ? 1 : 0;
+    ASSERT_LE(pauses, 3);
+  }
+  EXPECT_EQ(pauses, 3);
+}
+
+// Another error than a row's tells nothing of the first row.
+TEST_F(RefusedClaims, AreNotAssumedWhenTheDatabaseIsAway) {
+  shared().due.push_backlog({{0, 1}, kStart});
+  store.on_claim_due = [](auto, auto, auto, auto, auto&) { return unavailable(); };
+  EXPECT_EQ(step(), now + config.retry_pause);
+  EXPECT_FALSE(shared().due.has_backlog({0, 1}));
+}
+
+TEST_F(RefusedClaims, KeepNoConsumerFromTheRowsBehind) {
+  set_types({biz_type(1, "pull")});
+  Rows rows;
+  for (JobId id = 1; id <= 3; ++id) rows.insert({kStart + id * 1ms, id});
+  store_rows(rows, [](JobId id) { return id == 2; });
+  shared().due.push_backlog({{0, 1}, kStart});
+  std::vector<JobId> got;
+  for (int consumer = 0; consumer < 2; ++consumer)
+    EXPECT_TRUE(shared().polls->add(std::make_shared<const Poll>(Poll{1, 1, 30s, now, now + 10s, [] { return false; },
+                                                                      [&](const std::vector<ClaimedJob>& jobs) {
+                                                                        for (const ClaimedJob& job : jobs)
+                                                                          got.push_back(job.job.job_id);
+                                                                      }})));
+  steps(20);
+  EXPECT_EQ(got, (std::vector<JobId>{1, 3}));
+}
+
+}  // namespace
+}  // namespace tocsin
