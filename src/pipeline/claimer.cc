@@ -219,7 +219,7 @@ MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
     if (claims->refusal) shared_.events.failed(name(), *claims->refusal);
     if (!claims->won.empty()) parts_.n_refused = 0;
     for (const ClaimedJob& claimed : claims->won) note_clock(now, claimed.job.gmt_modified);
-    sent.is_cut_short = claims->refusal.has_value();
+    sent.is_cut_short = claims->is_cut_short;
     accept(std::move(sent), now, std::move(claims->won));
     claimed_at_ = now;
     return now;
@@ -394,7 +394,7 @@ void Claimer::requeue_polls(const std::vector<PollShare>& shares) {
   shared_.polls->put_back(polls);
 }
 
-// `asked`: when the claim was sent. `is_cut_short`: a claim of a backlog ended before a refused row.
+// `asked`: when the claim was sent. `is_cut_short`: see Claims.
 void Claimer::after_batch(MonoTime asked, const DueBatch& batch, std::vector<JobId> won, bool is_cut_short) {
   shared_.events.count(Counter::claims_won, static_cast<std::int64_t>(won.size()));
   if (!batch.backlog) return forget_or_retry(asked, batch, std::move(won));

@@ -56,7 +56,7 @@ class Claimer final : public Stage {
     std::map<TypeId, std::size_t> slots;         // taken from the concurrency limiter, by type
     // Pull types, backlog: jobs won from earlier lanes for the same consumers.
     std::vector<ClaimedJob> gathered;
-    bool is_cut_short = false;  // backlog: the claim ended before a row that the store refuses
+    bool is_cut_short = false;  // see Claims
   };
 
   // Jobs won for consumers; the next step gives them out.

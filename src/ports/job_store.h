@@ -105,10 +105,10 @@ struct ClaimTicket {
   bool is_durable = false;
 };
 
-// What a claim won, in any order, each job once. `refusal`: why the database refused a row that is not among them.
 struct Claims {
-  std::vector<ClaimedJob> won;
-  std::optional<Error> refusal;
+  std::vector<ClaimedJob> won;   // in any order, each job once
+  std::optional<Error> refusal;  // claim(): why the database refused a row that is left out
+  bool is_cut_short = false;     // claim_due(): more may be due; it claimed few because the database refuses some row
 };
 
 // A job of an instant type that was claimed and finished in one statement.
@@ -176,9 +176,8 @@ class JobStore {
                                const ClaimTicket& ticket) = 0;
 
   // As claim(), for the oldest due rows of a lane within the span, at most `limit`, all with the lease length `ttr`.
-  // Claims backlog: overdue rows that are not in memory. Fewer than `limit` jobs won, and no `refusal`: nothing else
-  // was due and unlocked. With a `refusal` the claim ended before the refused row. A row error: the first row is
-  // refused.
+  // Claims backlog: overdue rows that are not in memory. Fewer than `limit` jobs won, and not cut short: nothing else
+  // was due and unlocked. A row error: the database refuses the first row.
   virtual Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) = 0;
 
   // For a claim that returned Error in_doubt: the jobs that the claim with this ticket won and still holds, each once,

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/assert.h"
-#include "base/part_size.h"
 #include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
@@ -160,14 +159,17 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_together(std::span<const Candi
 }
 
 Result<Claims> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) {
-  std::optional<Error> refusal;
-  for (PartSize size;;) {
-    const std::size_t most = std::min(size.most(), static_cast<std::size_t>(limit));
+  for (;;) {
+    const std::size_t most = std::min(due_size_.most(), static_cast<std::size_t>(limit));
     auto won = claim_first(lane, span, static_cast<int>(most), ttr, ticket);
-    if (won) return Claims{std::move(*won), refusal};
-    if (most == 1 || !is_refused_row(won.error())) return won.error();
-    refusal = won.error();
-    size.note_refused(most);
+    if (won) {
+      due_size_.note_success();
+      const bool is_cut_short = won->size() == most && most < static_cast<std::size_t>(limit);
+      return Claims{std::move(*won), {}, is_cut_short};
+    }
+    if (!is_refused_row(won.error())) return won.error();
+    due_size_.note_refused(most);
+    if (most == 1) return won.error();
   }
 }
 

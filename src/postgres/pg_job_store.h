@@ -5,6 +5,7 @@
 // happened), conflict, moved, invalid. Thread: owner only (its stage's).
 #pragma once
 
+#include "base/part_size.h"
 #include "ports/job_store.h"
 #include "postgres/session.h"
 
@@ -51,6 +52,7 @@ class PgJobStore : public JobStore {
   // Until this time fire() skips locked rows at once. It is set to 5 s after fire() waited for a lock in vain: the lock
   // may be held for long, and each batch would wait.
   MonoTime skips_locked_until_{};
+  PartSize due_size_;  // of claim_due()
 };
 
 }  // namespace tocsin

@@ -272,7 +272,8 @@ Claims FakeDatabase::claim_due(Lane lane, DueSpan span, int limit, Duration ttr,
   Claims claims;
   for (const JobId id : due_in(lane, span, limit, now)) {
     if (refused_claims_.contains(id)) {
-      claims.refusal = refused_row();
+      if (claims.won.empty()) claims.refusal = refused_row();
+      claims.is_cut_short = true;
       break;
     }
     claims.won.push_back(claim_row(live_.find(id), ttr, ticket, now));
