@@ -1,7 +1,7 @@
 // PartSize: how many rows one call writes while calls are refused because of single rows. A refused call is repeated
 // with half as many rows, until the refused row is alone; each success doubles the number. The finisher has one, each
 // claimer has one (for jobs that it fires), and the lease reaper has one per kind of call; PartWriter, PgJobStore (for
-// the backlog that it claims), PgBulkStore and the relay of outboxes have one. Thread: owner only.
+// claims), PgBulkStore and the relay of outboxes have one. Thread: owner only.
 #pragma once
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 //    claim without an answer within EngineShared::claim_patience() is in doubt, too; its session is closed.
 //  - A batch of jobs to fire that the store refuses is fired in parts, until a part is the refused row alone. That row
 //    is dropped from memory; in a backlog the claimer continues behind the row.
-//  - A claim leaves out a row that the store refuses; it leaves memory, too. In a backlog the claimer continues behind
-//    the row.
+//  - A claim leaves out rows that the store refuses; they leave memory, too. Jobs that it did not try return to the
+//    queue. In a backlog the claimer continues behind the row.
 //  - After any other error the batch leaves memory, and a scan finds its rows. The next step comes after
 //    EngineConfig::retry_pause, or at once if jobs won before must still be given to consumers.
 //
@@ -68,9 +68,10 @@ class Claimer final : public Stage {
   // Jobs that are fired in parts, because the store refused a batch, and a row that is passed.
   struct Parts {
     PartSize size;
+    std::optional<Lane> lane;        // the lane of the last backlog that was fired
     std::optional<DueBatch> rest;    // the jobs of the batch that the next step fires
     std::optional<Backlog> refused;  // a backlog whose first row the store neither fires nor claims
-    int n_refused = 0;               // such rows since a row was fired or claimed
+    std::size_t n_refused = 0;       // such rows since a row was fired or claimed
     MonoTime pause_until{};          // before that `refused` is not passed
   };
 
@@ -81,6 +82,9 @@ class Claimer final : public Stage {
   MonoTime fire_rest(MonoTime now, const AdmissionTime& time);
   // The store refuses the first row of the backlog. The next step passes the row.
   void note_refused(MonoTime now, const Backlog& backlog);
+  // Counts rows that the store refused. True: they are so many, without one fired or claimed between, that the claimer
+  // pauses.
+  bool is_pause_due(std::size_t refused);
   MonoTime pass_refused(MonoTime now);  // continues the backlog behind its first row
   // Returns the rate tokens of jobs that were not fired.
   void return_unused_rate(const DueBatch& batch, const std::vector<Fired>& fired);
@@ -95,6 +99,8 @@ class Claimer final : public Stage {
   // and, unless EngineConfig::async_claims is set, for types whose attempts start outside the database.
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;
   MonoTime send(MonoTime now, ClaimCall sent);
+  // Takes the jobs that were not tried out of the batch, and says which are refused and so not claimed again.
+  void take_out(DueBatch& batch, const Claims& claims);
   MonoTime resolve(MonoTime now);  // asks what a claim in doubt has won
   // Processes the answer of a claim. `asked`: when the answered statement was sent, the claim or resolve()'s question.
   void accept(ClaimCall sent, MonoTime asked, std::vector<ClaimedJob> won);

@@ -105,10 +105,17 @@ struct ClaimTicket {
   bool is_durable = false;
 };
 
+struct RefusedClaim {
+  JobId job_id = 0;
+  Error why;
+};
+
+// What a claim did. Jobs in none of the lists were not due, or locked.
 struct Claims {
-  std::vector<ClaimedJob> won;   // in any order, each job once
-  std::optional<Error> refusal;  // claim(): why the database refused a row that is left out
-  bool is_cut_short = false;     // claim_due(): more may be due; it claimed few because the database refuses some row
+  std::vector<ClaimedJob> won;        // in any order, each job once
+  std::vector<RefusedClaim> refused;  // claim(): the database refuses their rows
+  std::size_t untried = 0;            // claim(): so many jobs at the end were left, because refused rows took too long
+  bool is_cut_short = false;          // claim_due(): few were asked for, because of a refused row; more may be due
 };
 
 // A job of an instant type that was claimed and finished in one statement.
@@ -154,7 +161,7 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // Limits how long each later call waits for its answer. A call that reaches the limit returns an Error (in_doubt if
+  // Limits how long each later call waits for an answer. A call that reaches the limit returns an Error (in_doubt if
   // it writes, unavailable if it reads), and its connection is closed. The server's work for that call ends before a
   // later call begins, except through a pooler. Before the first answer_within() the limit is that of the session.
   virtual void answer_within(Duration /*limit*/) {}
@@ -169,8 +176,8 @@ class JobStore {
   //    because after a failover another job may have the same id.)
   //  - A claim sets status running, attempts + 1, a fresh token and fire_at = now + ttr. Locked rows are skipped.
   //  - Returns the jobs won, with fire_at_before. The caller sets biz_type, lease_deadline and start_by.
-  //  - A row that the database refuses costs no other job its claim: it is left out. A row error (ports/row_refusal.h)
-  //    is returned if no job was won because of such rows.
+  //  - A row that the database refuses (ports/row_refusal.h) costs no other job its claim. The search for it makes
+  //    several statements, and ends when they took as long as one may take.
   // REQUIRES: ttr.size() == jobs.size(), at most 10,000 jobs.
   virtual Result<Claims> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                const ClaimTicket& ticket) = 0;

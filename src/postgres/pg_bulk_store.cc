@@ -116,8 +116,9 @@ bool may_be_one_job(const Error& error, BulkAction action) {
 }
 
 // From now on the transaction waits only for keys of jobs, and for each kKeyLockWait at most.
-void wait_for_keys_alone(pqxx::transaction_base& tx) {
+void wait_for_keys_alone(pqxx::transaction_base& tx, const std::vector<JobId>& ids) {
   tx.exec0(sql::statement("lock_tables_of_retries"));
+  tx.exec_params(sql::statement("bulk_lock_types"), array_of(ids));
   tx.exec_params1(sql::statement("lock_wait"), kKeyLockWait);
 }
 
@@ -332,7 +333,7 @@ PgBulkStore::Try PgBulkStore::try_batch(const Bulk& bulk, int limit, const std::
     }
     Applied applied;
     if (!mine.empty()) {
-      if (bulk.request.action == BulkAction::retry) wait_for_keys_alone(tx);
+      if (bulk.request.action == BulkAction::retry) wait_for_keys_alone(tx, mine);
       is_changing = true;
       applied = apply(tx, bulk, mine);
       is_changing = false;

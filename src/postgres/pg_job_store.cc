@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/assert.h"
 #include "ports/row_refusal.h"
 #include "postgres/duplicate_ids.h"
 #include "postgres/finish_arrays.h"
 #include "postgres/job_rows.h"
-#include "postgres/part_writer.h"
 #include "postgres/queries.h"
 #include "postgres/values.h"
 
@@ -129,18 +129,24 @@ Result<ScanReply> PgJobStore::scan(std::span<const ScanRange> ranges, const Lane
 Result<Claims> PgJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                  const ClaimTicket& ticket) {
   TOCSIN_ASSERT(jobs.size() == ttr.size());
+  const MonoTime asked = clock_.now();
   Claims claims;
-  PartWriter parts(is_refused_row, PartWriter::kAnyNumber, kMostRefusedInARow);
-  const auto claim_part = [&](std::size_t begin, std::size_t size) -> Result<bool> {
-    auto part = claim_together(jobs.subspan(begin, size), ttr.subspan(begin, size), ticket);
-    if (!part) return part.error();
-    std::ranges::move(*part, std::back_inserter(claims.won));
-    return !part->empty();
-  };
-  const auto reached =
-      parts.write(jobs.size(), claim_part, [&](std::size_t, const Error& why) { claims.refusal = why; });
-  if (!reached) return reached.error();
-  if (claims.won.empty() && claims.refusal) return *claims.refusal;
+  std::size_t begin = 0;
+  do {
+    const std::size_t size = std::min(claim_size_.most(), jobs.size() - begin);
+    auto won = claim_together(jobs.subspan(begin, size), ttr.subspan(begin, size), ticket);
+    if (won) {
+      std::ranges::move(*won, std::back_inserter(claims.won));
+      claim_size_.note_success();
+      begin += size;
+    } else if (is_refused_row(won.error())) {
+      claim_size_.note_refused(size);
+      if (size == 1) claims.refused.push_back({jobs[begin++].job_id, won.error()});
+    } else {
+      return claims.won.empty() ? won.error() : Error{ErrorCode::in_doubt, won.error().message, ""};
+    }
+  } while (begin < jobs.size() && clock_.now() - asked < limit_);
+  claims.untried = jobs.size() - begin;
   return claims;
 }
 
@@ -159,13 +165,14 @@ Result<std::vector<ClaimedJob>> PgJobStore::claim_together(std::span<const Candi
 }
 
 Result<Claims> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) {
+  if (std::exchange(due_lane_, lane) != lane) due_size_ = {};  // another lane may have no refused row
   for (;;) {
     const std::size_t most = std::min(due_size_.most(), static_cast<std::size_t>(limit));
     auto won = claim_first(lane, span, static_cast<int>(most), ttr, ticket);
     if (won) {
       due_size_.note_success();
       const bool is_cut_short = won->size() == most && most < static_cast<std::size_t>(limit);
-      return Claims{std::move(*won), {}, is_cut_short};
+      return Claims{.won = std::move(*won), .is_cut_short = is_cut_short};
     }
     if (!is_refused_row(won.error())) return won.error();
     due_size_.note_refused(most);

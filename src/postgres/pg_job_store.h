@@ -5,6 +5,8 @@
 // happened), conflict, moved, invalid. Thread: owner only (its stage's).
 #pragma once
 
+#include <optional>
+
 #include "base/part_size.h"
 #include "ports/job_store.h"
 #include "postgres/session.h"
@@ -17,7 +19,10 @@ class PgJobStore : public JobStore {
   // was sent and answered.
   PgJobStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
-  void answer_within(Duration limit) override { session_.answer_within(limit); }
+  void answer_within(Duration limit) override {
+    limit_ = limit;
+    session_.answer_within(limit);
+  }
   using JobStore::scan;
   Result<ScanReply> scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) override;
   Result<Claims> claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
@@ -52,7 +57,10 @@ class PgJobStore : public JobStore {
   // Until this time fire() skips locked rows at once. It is set to 5 s after fire() waited for a lock in vain: the lock
   // may be held for long, and each batch would wait.
   MonoTime skips_locked_until_{};
-  PartSize due_size_;  // of claim_due()
+  Duration limit_ = Duration::max();  // of answer_within()
+  PartSize claim_size_;               // of claim()
+  PartSize due_size_;                 // of claim_due(), in the lane `due_lane_`
+  std::optional<Lane> due_lane_;
 };
 
 }  // namespace tocsin

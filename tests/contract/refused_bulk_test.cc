@@ -79,6 +79,22 @@ TEST_F(RefusedBulk, WaitsWhileTheRemovalOfATypeIsUndecided) {
   EXPECT_EQ(must(run(bulk)).changed, 3);
 }
 
+TEST_F(RefusedBulk, WaitsWhileARemovalHasTheTypeLocked) {
+  dead(3);
+  const Bulk bulk = start(bulks, BulkAction::retry, 3);
+  database.query("UPDATE tocsin.biz_type SET removal_at = now()");
+  pqxx::connection other(database.url());
+  pqxx::work removal(other);
+  removal.exec("SELECT FROM tocsin.biz_type FOR UPDATE");
+  for (int i = 0; i < 3; ++i) {
+    const auto batch = run(bulk);
+    ASSERT_FALSE(batch) << "an end would mean that it misses them";
+    EXPECT_EQ(batch.error().field, kLocked);
+  }
+  removal.abort();  // the removal is given up
+  EXPECT_EQ(must(run(bulk)).changed, 3);
+}
+
 TEST_F(RefusedBulk, MissesJobsOfRemovedTypes) {
   dead(3);
   const Bulk bulk = start(bulks, BulkAction::retry, 3);

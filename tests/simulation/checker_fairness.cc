@@ -106,7 +106,7 @@ void Checker::pass_turn(const BizType& served, DatabaseId database_id) {
 // the end of its lease is its time. Every change of a row takes it out of overtaken_.
 bool Checker::may_start(const BizType& type, const Queue& queue, const Overtaken& its, WallTime db_now) {
   const SimDatabase& database = databases_.of(queue.oldest);
-  if (database.data.is_locked(queue.oldest)) {
+  if (database.data.is_locked(queue.oldest) || database.data.refuses_claim(queue.oldest)) {
     on_locked(queue.oldest);  // a scan finds it again
     return false;
   }

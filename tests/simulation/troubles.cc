@@ -211,11 +211,18 @@ JobId Troubles::any_live(const SimDatabase& database) {
   return row->first;
 }
 
-// Statements that end it fail, and with them the ends of all jobs beside it.
+// Statements that end it fail, and with them the ends of all jobs beside it; or those that claim it.
 void Troubles::refuse_some_row(SimDatabase& database) {
   const JobId job = any_live(database);
   if (job == 0) return;
-  world_.trace.line(world_.scheduler.now(), "the end of job " + std::to_string(job) + " is refused");
+  const bool is_claim = world_.chance(0.5);
+  world_.trace.line(world_.scheduler.now(),
+                    (is_claim ? "the claim of job " : "the end of job ") + std::to_string(job) + " is refused");
+  if (is_claim) {
+    database.data.refuse_claim(job);
+    world_.scheduler.at(until(8s), [&database, job] { database.data.accept_claim(job); });
+    return;
+  }
   database.data.refuse(job);
   world_.checker.on_refusal(job);
   world_.scheduler.at(until(8s), [this, &database, job] {

@@ -249,7 +249,7 @@ Claims FakeDatabase::claim(const std::vector<Candidate>& jobs, const std::vector
     const auto row = find_candidate(jobs[i]);
     if (row == live_.end() || is_locked(row->first) || !is_claimable(row->second, now)) continue;
     if (refused_claims_.contains(row->first))
-      claims.refusal = refused_row();
+      claims.refused.push_back({row->first, refused_row()});
     else
       claims.won.push_back(claim_row(row, ttr[i], ticket, now));
   }
@@ -267,12 +267,12 @@ std::vector<JobId> FakeDatabase::due_in(Lane lane, DueSpan span, int limit, Wall
   return found;
 }
 
-Claims FakeDatabase::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
-                               WallTime now) {
+Result<Claims> FakeDatabase::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket,
+                                       WallTime now) {
   Claims claims;
   for (const JobId id : due_in(lane, span, limit, now)) {
     if (refused_claims_.contains(id)) {
-      if (claims.won.empty()) claims.refusal = refused_row();
+      if (claims.won.empty()) return refused_row();
       claims.is_cut_short = true;
       break;
     }

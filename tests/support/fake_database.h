@@ -132,7 +132,9 @@ class FakeDatabase {
   void refuse(JobId job, const Error& why = refused_row()) { refused_.insert_or_assign(job, why); }
   void refuse_new(const std::string& biz_id, const Error& why) { refused_new_.insert_or_assign(biz_id, why); }
   void refuse_claim(JobId job) { refused_claims_.insert(job); }
-  void accept(JobId job) { refused_.erase(job), refused_claims_.erase(job); }
+  void accept(JobId job) { refused_.erase(job); }
+  void accept_claim(JobId job) { refused_claims_.erase(job); }
+  bool refuses_claim(JobId job) const { return refused_claims_.contains(job); }
   void refuse_nothing() { refused_.clear(), refused_new_.clear(), refused_claims_.clear(); }
   bool refuses(JobId job) const { return refused_.contains(job); }
   std::optional<Error> refusal(JobId job) const {
@@ -151,7 +153,7 @@ class FakeDatabase {
   ScanReply scan(const std::vector<ScanRange>& ranges, const LaneSearch& search, WriterMark mark, WallTime now);
   Claims claim(const std::vector<Candidate>& jobs, const std::vector<Duration>& ttr, const ClaimTicket& ticket,
                WallTime now);
-  Claims claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now);
+  Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket, WallTime now);
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, const std::vector<JobId>& jobs) const;
   std::vector<ClaimedJob> claimed_with(const ClaimTicket& ticket, Lane lane) const;
   std::vector<Fired> fire(const std::vector<Candidate>& jobs, const std::string& node, WallTime now);

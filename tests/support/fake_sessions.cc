@@ -14,11 +14,6 @@ std::vector<T> copied(std::span<const T> items) {
   return {items.begin(), items.end()};
 }
 
-Result<Claims> unless_refused(Claims claims) {
-  if (claims.won.empty() && claims.refusal) return *claims.refusal;
-  return claims;
-}
-
 }  // namespace
 
 Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const LaneSearch& search, WriterMark mark) {
@@ -33,14 +28,13 @@ Result<ScanReply> FakeJobStore::scan(std::span<const ScanRange> ranges, const La
 Result<Claims> FakeJobStore::claim(std::span<const Candidate> jobs, std::span<const Duration> ttr,
                                    const ClaimTicket& ticket) {
   return call<Claims>("claim", true, [&db = database_, j = copied(jobs), t = copied(ttr), ticket](WallTime now) {
-    return unless_refused(db.claim(j, t, ticket, now));
+    return db.claim(j, t, ticket, now);
   });
 }
 
 Result<Claims> FakeJobStore::claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) {
-  return call<Claims>("claim_due", true, [=, &db = database_](WallTime now) {
-    return unless_refused(db.claim_due(lane, span, limit, ttr, ticket, now));
-  });
+  return call<Claims>("claim_due", true,
+                      [=, &db = database_](WallTime now) { return db.claim_due(lane, span, limit, ttr, ticket, now); });
 }
 
 Result<std::vector<ClaimedJob>> FakeJobStore::claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) {

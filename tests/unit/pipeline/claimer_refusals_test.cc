@@ -25,7 +25,7 @@ class RefusedClaims : public ClaimerTest {
         won.push_back(claimed(end->second, 1));
       if (end != rows.end() && std::ssize(won) < limit) {
         if (won.empty()) return refused();
-        store.is_cut_short = true;
+        store.claims.is_cut_short = true;
       }
       rows.erase(begin, end);
       return won;
@@ -47,14 +47,38 @@ class RefusedClaims : public ClaimerTest {
 };
 
 TEST_F(RefusedClaims, AreReportedAndLeftToTheScan) {
-  push_due({{1, 1, kStart - 1s}, {2, 1, kStart - 1s}});
-  win_all_but({2});
-  store.refusal = refused();
+  push_due({{1, 1, kStart}, {2, 1, kStart}, {3, 1, kStart}});
+  win_all_but({2, 3});
+  store.claims.refused = {{2, refused()}};
   step();
   EXPECT_EQ(events.failures(), 1);
   EXPECT_EQ(won().size(), 1U);
   EXPECT_EQ(running(), 1U);
+  const auto again = shared().candidates.pop_some(10);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].job_id, 3) << "it may have come too early";
+  EXPECT_EQ(shared().known.size(), 1U);
+}
+
+TEST_F(RefusedClaims, LeaveUntriedJobsInTheQueue) {
+  push_due({{1, 1, kStart - 2s}, {2, 1, kStart - 1s}, {3, 1, kStart - 1s}, {4, 2, kStart - 1s}});
+  std::set<JobId> claimed_ids;
+  store.on_claim = [&](auto jobs, auto, auto&) {  // one refused row, one job won, and the rest is untried
+    store.claims.refused = {{jobs[0], refused()}};
+    store.claims.untried = jobs.size() - std::min<std::size_t>(jobs.size(), 2);
+    std::vector<ClaimedJob> out;
+    if (jobs.size() > 1) out.push_back(claimed(jobs[1], jobs[1] == 4 ? 2 : 1));
+    for (const JobId id : jobs) claimed_ids.insert(id);
+    return out;
+  };
+  EXPECT_LE(step(), now);
+  EXPECT_EQ(shared().known.size(), 2U);
+  EXPECT_EQ(running(), 1U) << "untried jobs hold no slot";
+  EXPECT_LE(step(), now);
+  EXPECT_EQ(claimed_ids, (std::set<JobId>{1, 2, 3, 4}));
   EXPECT_EQ(shared().known.size(), 0U);
+  EXPECT_EQ(running(), 2U);
+  EXPECT_EQ(events.failures(), 2);
 }
 
 TEST_F(RefusedClaims, ArePassedInABacklog) {
@@ -87,6 +111,22 @@ TEST_F(RefusedClaims, ArePassedWithAPauseAfterEachHundred) {
   }
   EXPECT_EQ(rows.size(), 300U);
   EXPECT_EQ(pauses, 3);
+}
+
+TEST_F(RefusedClaims, OfWholeBatchesBringAPauseAfterEachHundred) {
+  store.on_claim = [&](auto jobs, auto, auto&) {
+    for (const JobId id : jobs) store.claims.refused.push_back({id, refused()});
+    return std::vector<ClaimedJob>{};
+  };
+  int pauses = 0;
+  for (JobId id = 1; id <= 210; id += 10) {
+    std::vector<Candidate> jobs;
+    for (JobId each = id; each < id + 10; ++each) jobs.push_back({each, 1, kStart - 1s});
+    push_due(jobs);
+    pauses += step() > now ? 1 : 0;
+  }
+  EXPECT_EQ(pauses, 2);
+  EXPECT_EQ(shared().known.size(), 0U);
 }
 
 // Another error than a row's tells nothing of the first row.

@@ -66,8 +66,7 @@ class ScriptedStore final : public JobStore {
   std::function<Result<std::vector<std::optional<Duration>>>(std::span<const Lease>)> on_leases_left;
   std::function<Result<int>(std::span<const JobId>)> on_mark_dead;
   std::function<Result<int>(Lane, WallTime, int, int)> on_drop_too_late;
-  std::optional<Error> refusal;  // of the next claim that wins jobs; so is the next one
-  bool is_cut_short = false;
+  Claims claims;  // what the next claim tells beside the jobs won
   int calls = 0;
   WriterMark last_mark = WriterMark::none;  // of the last scan
   Duration time_limit{0};                   // that the last call had
@@ -109,7 +108,8 @@ class ScriptedStore final : public JobStore {
  private:
   Result<Claims> claims_of(Claimed won) {
     if (!won) return won.error();
-    return Claims{std::move(*won), std::exchange(refusal, std::nullopt), std::exchange(is_cut_short, false)};
+    claims.won = std::move(*won);
+    return std::exchange(claims, {});
   }
   static std::vector<JobId> ids_of(std::span<const Candidate> jobs) {
     std::vector<JobId> ids;
