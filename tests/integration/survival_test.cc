@@ -79,7 +79,8 @@ TEST_F(Survival, ANodeWhoseScansCannotKeepUpReportsIt) {
 }
 
 TEST_F(Survival, ANodeThatWritesNoOutcomesReportsIt) {
-  put_type("short", {{"handler", receiver.handler()}, {"ttr_ms", 1000}});
+  // Outcomes are stuck after a third of it, and given up when their leases end.
+  put_type("short", {{"handler", receiver.handler()}, {"ttr_ms", 6000}});
   ASSERT_TRUE(becomes(create("short", 0), "done"));
   pqxx::connection stranger(database.url());
   pqxx::work lock(stranger);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -137,6 +138,20 @@ TEST_F(FireTest, ManyRefusedRowsOfABacklogArePassedWithFewPauses) {
     ASSERT_LE(pauses, 3) << "one for each hundred";
   }
   EXPECT_GT(pauses, 0) << "a store that refuses every row is not asked all the time";
+}
+
+TEST_F(FireTest, ALaneIsNotFiredInSmallPartsBecauseOfAnother) {
+  for (Shard shard = 0; shard < 2; ++shard) shared().due.push_backlog({{shard, 3}, kStart});
+  std::map<Shard, std::vector<int>> limits;
+  store.on_fire_due = [&](Lane lane, auto, int limit) -> Result<std::vector<Fired>> {
+    limits[lane.shard].push_back(limit);
+    if (lane.shard == 0) return refused();
+    return std::vector<Fired>{};
+  };
+  steps(4);
+  ASSERT_FALSE(limits[1].empty());
+  EXPECT_GE(limits[0].size(), 2U) << "in halves";
+  EXPECT_EQ(limits[1].front(), limits[0].front());
 }
 
 // A bisection may last while the lease is lost or outcomes are stuck.
