@@ -61,6 +61,7 @@ bool DueQueue::has_backlog(Lane lane, Pace pace) const {
 }
 
 void DueQueue::put_back(std::span<const Candidate> jobs) {
+  if (jobs.empty()) return;
   {
     MutexLock lock(mutex_);
     for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) types_[job->type_id].jobs.push_front(*job);

@@ -80,7 +80,7 @@ class StoreFixture {
   virtual void give_id(JobId finished, JobId id) = 0;
   // What ends, changes or revives this job is refused, with all that the statement would write; claims of it are not.
   virtual void refuse(JobId job, Refusal how = Refusal::of_values) = 0;
-  virtual void refuse_claim(JobId job) = 0;
+  virtual void refuse_claim(JobId job) = 0;  // a claim of this job is refused
   // What creates a job of this business key is refused, too.
   virtual void refuse_new(const std::string& biz_id, Refusal how) = 0;
   virtual void refuse_nothing() = 0;

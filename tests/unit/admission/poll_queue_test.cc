@@ -3,16 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "support/counting_waker.h"
 #include "unit/pipeline/stage_fixture.h"
 
 namespace tocsin {
 namespace {
-
-class CountingWaker final : public Waker {
- public:
-  void wake() override { ++wakes; }
-  int wakes = 0;
-};
 
 class PollQueueTest : public ::testing::Test {
  protected:

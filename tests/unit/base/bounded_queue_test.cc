@@ -7,14 +7,10 @@
 #include <numeric>
 #include <thread>
 
+#include "support/counting_waker.h"
+
 namespace tocsin {
 namespace {
-
-class CountingWaker final : public Waker {
- public:
-  void wake() override { ++wakes; }
-  int wakes = 0;
-};
 
 TEST(BoundedQueue, GivesItemsInTheOrderTheyCame) {
   BoundedQueue<int> queue(10);

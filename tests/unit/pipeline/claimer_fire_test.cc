@@ -24,7 +24,6 @@ class FireTest : public StageFixture {
   void steps(int n) {
     for (int i = 0; i < n; ++i) now = std::min(step(), now + 1s);
   }
-  using Rows = std::set<std::pair<WallTime, JobId>>;  // by due time
   // The table of type 3. A call that reaches a row which `is_refused` names fails as a whole.
   void store_rows(Rows& rows, bool (*is_refused)(JobId)) {
     store.on_fire_due = [&rows, is_refused](Lane, DueSpan span, int limit) -> Result<std::vector<Fired>> {
@@ -38,12 +37,7 @@ class FireTest : public StageFixture {
       rows.erase(begin, end);
       return done;
     };
-    store.on_scan = [&rows](std::span<const ScanRange> ranges, const LaneSearch&) {
-      ScanReply reply;
-      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
-      reply.rows.push_back({{{first->second, 3, first->first}, false}});
-      return reply;
-    };
+    scan_from(rows, 3);
   }
   static Error refused() { return {ErrorCode::invalid, "not this one", ""}; }
   // The lock of a table.

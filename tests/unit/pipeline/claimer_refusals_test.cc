@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "support/counting_waker.h"
 #include "unit/pipeline/claimer_fixture.h"
 
 namespace tocsin {
@@ -12,8 +13,6 @@ namespace {
 
 class RefusedClaims : public ClaimerTest {
  protected:
-  using Rows = std::set<std::pair<WallTime, JobId>>;  // by due time
-
   // The table of type 1. A claim ends before a row that `is_refused` names.
   void store_rows(Rows& rows, const std::function<bool(JobId)>& is_refused) {
     store.on_claim_due = [this, &rows, is_refused](auto, DueSpan span, int limit, auto,
@@ -30,12 +29,7 @@ class RefusedClaims : public ClaimerTest {
       rows.erase(begin, end);
       return won;
     };
-    store.on_scan = [&rows](std::span<const ScanRange> ranges, const LaneSearch&) {
-      ScanReply reply;
-      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
-      reply.rows.push_back({{{first->second, 1, first->first}, false}});
-      return reply;
-    };
+    scan_from(rows, 1);
   }
   void steps(int n) {
     for (int i = 0; i < n; ++i) {
@@ -111,6 +105,22 @@ TEST_F(RefusedClaims, ArePassedWithAPauseAfterEachHundred) {
   }
   EXPECT_EQ(rows.size(), 300U);
   EXPECT_EQ(pauses, 3);
+}
+
+TEST_F(RefusedClaims, WakeClaimersOnlyForUntriedJobs) {
+  CountingWaker claimer;
+  shared().due.set_claimers({&claimer});
+  for (const std::size_t untried : {0U, 1U}) {
+    push_due({{1, 1, kStart - 1s}, {2, 1, kStart - 1s}});
+    store.on_claim = [&](auto jobs, auto, auto&) {
+      store.claims.refused = {{jobs[0], refused()}};
+      store.claims.untried = untried;
+      return std::vector<ClaimedJob>{};
+    };
+    claimer.wakes = 0;
+    step();
+    EXPECT_EQ(claimer.wakes > 0, untried > 0);
+  }
 }
 
 TEST_F(RefusedClaims, OfWholeBatchesBringAPauseAfterEachHundred) {

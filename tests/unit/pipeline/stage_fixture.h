@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -165,6 +166,16 @@ class StageFixture : public ::testing::Test {
   void know_time() { shared().db_clock.sample(now, now, db_now()); }
   // Sets the database's clock.
   void step_database_clock(Duration by) { stepped_ += by; }
+  using Rows = std::set<std::pair<WallTime, JobId>>;  // by due time
+  // Scans read the first of these rows of the type that the range holds.
+  void scan_from(const Rows& rows, TypeId type) {
+    store.on_scan = [&rows, type](std::span<const ScanRange> ranges, const LaneSearch&) {
+      ScanReply reply;
+      const auto first = rows.upper_bound({ranges[0].after, ranges[0].after_id});
+      reply.rows.push_back({{{first->second, type, first->first}, false}});
+      return reply;
+    };
+  }
   // Puts jobs where the scanner would have put them by the time they are due.
   void push_due(const std::vector<Candidate>& jobs) {
     for (const Candidate& job : jobs) shared().known.add(job.job_id, job.type_id);
