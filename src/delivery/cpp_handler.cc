@@ -49,17 +49,13 @@ class CppRunner::FunctionHandler final : public Handler {
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
-    // At half of the lease at the latest, so that the job can be released while the lease lasts.
-    const MonoTime now = runner_.clock_.now();
-    const MonoTime begin_by = std::min(job.start_by, now + (job.lease_deadline - now) / 2);
-    const std::uint64_t attempt = in_flight->add(finish, begin_by);
+    const std::uint64_t attempt = in_flight->add(finish, job.start_by);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may outlive stop(): the clock must live as long as the process.
     const bool is_queued = runner_.workers_.try_run(
-        job.job.type_id,
-        [in_flight, attempt, begin_by, job, function = function_, pool = pool_, &clock = runner_.clock_] {
+        job.job.type_id, [in_flight, attempt, job, function = function_, pool = pool_, &clock = runner_.clock_] {
           const MonoTime begun = clock.now();
-          if (begun >= begin_by) return in_flight->end(attempt, Outcome::not_started(Duration(0)));
+          if (begun >= job.start_by) return in_flight->end(attempt, Outcome::not_started(Duration(0)));
           if (!in_flight->begin(attempt)) return;
           Outcome outcome = call(*function, job.job);
           pool->time().took(clock.now() - begun);

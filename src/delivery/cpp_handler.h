@@ -33,7 +33,7 @@ class CppHandlers {
 //  - A function that throws: the attempt is a retry with the exception's message.
 //  - A function that overruns its lease is not interrupted; its outcome comes late, and the store refuses it.
 //  - An attempt whose queue is full, or that no thread begins in time, ends as not started: the job is pending again,
-//    and the attempt is not counted. In time means by ClaimedJob::start_by and within half of the rest of its lease.
+//    and the attempt is not counted. In time means by ClaimedJob::start_by.
 // Thread: stop and destructor owner only; the rest any.
 class CppRunner {
  public:

@@ -28,8 +28,8 @@ struct EngineConfig {
   // and a claim after a slow one, wait in any case. The price: if the database crashes and is back within start_window,
   // a handler may start a job whose cancel was acknowledged.
   bool async_claims = false;
-  // Longest time from the claim to the start of the handler. Shorter than a failover, after which a standby may lack
-  // the claim.
+  // Longest time from a claim to the start of the handler, unless the claim before was slow. Shorter than a failover,
+  // after which a standby may lack the claim.
   Duration start_window = std::chrono::milliseconds(500);
   std::size_t capacity = 100'000;     // candidates in memory, of this engine
   std::size_t window_page = 512;      // rows of one lane per window read

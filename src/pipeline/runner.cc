@@ -18,7 +18,10 @@ void put(EngineShared& shared, FinishedAttempt run) {
 
 MonoTime Runner::step(MonoTime now) {
   auto jobs = shared_.claimed.pop_some(kBatch);
-  for (ClaimedJob& job : jobs) start(now, std::make_shared<const ClaimedJob>(std::move(job)));
+  for (ClaimedJob& job : jobs) {
+    job.start_by = std::min(job.start_by, now + (job.lease_deadline - now) / 2);
+    start(now, std::make_shared<const ClaimedJob>(std::move(job)));
+  }
   return jobs.size() == kBatch ? now : kWhenWoken;
 }
 
@@ -27,7 +30,7 @@ void Runner::start(MonoTime now, std::shared_ptr<const ClaimedJob> claimed) {
     put(shared_, {std::move(claimed), Outcome::done(), true});
     return;
   }
-  if (now >= std::min(claimed->lease_deadline, claimed->start_by)) {
+  if (now >= claimed->start_by) {
     // Another node may run it by now, or it may be cancelled; the token decides. If not, the attempt does not count: a
     // slow claim must not make a job with one attempt dead.
     shared_.events.count(Counter::expired_starts);

@@ -4,7 +4,8 @@
 //  - this node has no handler of the type, or
 //  - the node drains.
 // Then the finisher releases the claim, and the attempt does not count. Without a handler the job is due again after
-// 5 s; otherwise it is due at once.
+// 5 s; otherwise it is due at once. A handler that cannot start the attempt at once may start it in the first half of
+// what is left of the lease, so that the attempt has the other half to run.
 //
 // Thread: owner only (the runner's loop thread). Starting a handler does not block. A handler reports its outcome on
 // any thread; if the attempt has ended, that frees its slot in the start pool.

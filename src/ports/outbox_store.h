@@ -65,7 +65,8 @@ class OutboxStore {
   virtual Result<bool> is_empty() = 0;  // no entry waits
   // Claims up to `limit` entries for `relay` (the random number of the calling relay).
   //  - Takes entries of the shards `mine`, and of the shards `others` entries older than 10 s.
-  //  - Leaves out entries that another relay has claimed within 10 s or this relay within 1 s, and locked ones.
+  //  - Leaves out entries that this relay has claimed within 1 s or another one within 10 s (3 s for the shards
+  //    `mine`), and locked ones.
   //  - Takes and returns the soonest due first, entries that were never claimed before the others.
   virtual Result<std::vector<OutboxEntry>> claim(std::span<const Shard> mine, std::span<const Shard> others,
                                                  std::int64_t relay, int limit) = 0;

@@ -11,6 +11,7 @@ import http.server
 import io
 import json
 import multiprocessing
+import os
 import socket
 import struct
 import threading
@@ -26,6 +27,11 @@ LATER_S = 1.0
 STOP_S = 5  # for what is still to be answered when the receiver is stopped
 SO_TIMESTAMPNS = 35  # of Linux: each read tells when its bytes arrived; Python has no name for it
 TIMESPEC = struct.Struct("qq")
+# Of TCP_INFO: the state of the connection, and how long ago its last data arrived (ms).
+TCP_STATE = struct.Struct("B")
+LAST_DATA = struct.Struct("52xI")
+CLOSED_BY_PEER = 8
+TICK_S = 0.01  # the kernel counts the age of the last data in ticks, of at most so long
 
 
 def answer_to(biz_id, attempt):
@@ -46,7 +52,11 @@ CODES = {"done": 204, "fail": 500, "dead": 410}
 
 
 class Arrivals(io.RawIOBase):
-    """Reads from a socket, and knows when the last bytes arrived (`at`)."""
+    """Reads from a socket, and knows when the last bytes arrived (`at`).
+
+    The kernel gives a packet that waits to be read, and the end of the connection behind it, one time: that of the end.
+    So if the sender has given up meanwhile, the age of the last data tells when they came.
+    """
 
     def __init__(self, connection):
         self.connection, self.at = connection, None
@@ -60,6 +70,10 @@ class Arrivals(io.RawIOBase):
             if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
                 seconds, nanoseconds = TIMESPEC.unpack(data)
                 self.at = seconds + nanoseconds / 1e9
+        info = self.connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_DATA.size)
+        if n and TCP_STATE.unpack_from(info)[0] == CLOSED_BY_PEER:
+            age_ms, = LAST_DATA.unpack(info)
+            self.at = min(self.at, time.time() - age_ms / 1000 + TICK_S)
         return n
 
 
@@ -97,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 512
+    request_queue_size = 4096  # more than all nodes open: of a request beyond it nobody would know
     daemon_threads = True
 
     def __init__(self, *settings):
@@ -130,6 +144,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def serve(port, path, commands):
+    with contextlib.suppress(PermissionError):  # it is root who may
+        os.nice(-10)  # what all wait for, on a machine that has no processor to spare
     Handler.history = Writer(path)
     server = Server(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

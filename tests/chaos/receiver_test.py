@@ -69,6 +69,16 @@ class TheReceiver(unittest.TestCase):
         self.assertGreaterEqual(fields["t"] + fields["takes"], began)
         self.assertGreaterEqual(fields["sent_in"], fields["takes"])
 
+    def test_tells_when_a_request_arrived_whose_sender_gave_up_before_it_was_read(self):
+        arrival = self.send()
+        time.sleep(0.5)
+        self.caller.close()
+        self.serve()
+        eventually(lambda: self.events, "the start is written")
+        (_, fields), = self.events
+        self.assertLessEqual(arrival[0], fields["t"] + 1e-3)
+        self.assertLessEqual(fields["t"], arrival[1] + 0.1)
+
     def test_tells_the_arrival_of_each_request_of_a_connection(self):
         self.serve()
         first = self.start(self.send())

@@ -34,8 +34,8 @@ class OutboxFixture {
   }
   virtual std::string answer_to_cancel(JobId job) = 0;
   virtual bool reschedule(JobId job, WallTime action_time) = 0;
-  virtual void end_claims() = 0;  // entries that were claimed may be claimed again
-  Duration ahead{0};              // of the clock by which they are changed
+  virtual void age_claims(Duration by) = 0;  // entries were claimed earlier by that
+  Duration ahead{0};                         // of the clock by which they are changed
   // The first database loses what was done to its entries since the first call.
   virtual void stop_standby() = 0;
   virtual void fail_over() = 0;
@@ -65,7 +65,10 @@ class PostgresOutbox final : public OutboxFixture {
     EXPECT_TRUE(told == "rescheduled" || told == "TC001") << told;
     return told == "rescheduled";
   }
-  void end_claims() override { a_.query("UPDATE tocsin.outbox SET claimed_at = claimed_at - interval '1 hour'"); }
+  void age_claims(Duration by) override {
+    a_.query("UPDATE tocsin.outbox SET claimed_at = claimed_at - interval '1 microsecond' * " +
+             std::to_string(by.count()));
+  }
   void stop_standby() override { a_.query("CREATE TABLE public.standby AS TABLE tocsin.outbox"); }
   void fail_over() override {
     a_.query("DELETE FROM tocsin.outbox; INSERT INTO tocsin.outbox TABLE public.standby; DROP TABLE public.standby");
@@ -122,7 +125,7 @@ class FakeOutboxFixture final : public OutboxFixture {
     return a_.cancel(job, now() + ahead) ? "cancelled" : a_.is_refused(job) ? "not found" : "TC001";
   }
   bool reschedule(JobId job, WallTime action_time) override { return a_.reschedule(job, action_time, now() + ahead); }
-  void end_claims() override { now_ += 1h; }
+  void age_claims(Duration by) override { now_ += by; }
   void stop_standby() override { a_.stop_standby(); }
   void fail_over() override { static_cast<void>(a_.fail_over()); }
   std::string error_of(JobId job) override { return a_.error_of(job); }
@@ -223,7 +226,7 @@ TEST_P(OutboxContract, EntriesAreClaimedInTheOrderOfTheirTimesThoseTriedBeforeLa
   const auto create_at = [this](int hour) { return databases->create("o" + std::to_string(hour), at + hour * 1h, {}); };
   const JobId tried_later = create_at(2), tried = create_at(1);
   EXPECT_EQ(jobs_of(claim()), (std::vector{tried, tried_later}));
-  databases->end_claims();
+  databases->age_claims(1h);
   std::map<int, JobId> by_time;
   for (int i = 0; i < 8; ++i) {
     const int hour = 3 + (i * 5) % 8;
@@ -233,6 +236,16 @@ TEST_P(OutboxContract, EntriesAreClaimedInTheOrderOfTheirTimesThoseTriedBeforeLa
   for (const auto& [hour, job] : by_time) wanted.push_back(job);
   wanted.insert(wanted.end(), {tried, tried_later});
   EXPECT_EQ(jobs_of(claim()), wanted);
+}
+
+// Its relay may have died. Other nodes wait longer.
+TEST_P(OutboxContract, TheOwnerOfTheShardClaimsAnEntryAgainSoon) {
+  create();
+  ASSERT_EQ(claim().size(), 1U);
+  EXPECT_EQ(claim().size(), 0U);
+  databases->age_claims(4s);
+  EXPECT_EQ(databases->outbox().claim({}, shards, 1000, 10)->size(), 0U);
+  EXPECT_EQ(claim().size(), 1U);
 }
 
 TEST_P(OutboxContract, AChangeAfterALostClaimReachesTheJob) {

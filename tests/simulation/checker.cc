@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipeline/engine_config.h"
+
 namespace tocsin {
 namespace {
 
@@ -243,7 +245,7 @@ void Checker::begin(const std::string& node, const ClaimedJob& claimed, bool is_
   if (scheduler_.now() >= attempt.lease_end) fail("I4", name + " started after the end of its lease");
   // A step of the database's clock ends leases before their time; no node can know while the answer to its claim is
   // under way. And against a standby that lacks the claim there is only the start window.
-  const bool has_window = claimed.start_by != MonoTime::max();
+  const bool has_window = claimed.start_by <= attempt.claimed + EngineConfig().start_window;
   const bool is_excused = attempt.clock_steps != its.clock_steps || (attempt.is_lost_to_standby && !has_window);
   if (record != records_.end() && record->second.is_cancel_acknowledged && !is_excused)
     fail("I3", name + " started after its cancel was acknowledged");

@@ -80,8 +80,9 @@ std::vector<OutboxEntry> FakeOutbox::claim(const std::set<Shard>& mine, const st
   std::vector<Entry*> free;
   for (auto& [id, each] : entries_) {
     const Shard shard = shard_of(id);
-    const bool is_meant = mine.contains(shard) || (others.contains(shard) && each.entry.gmt_create < now - 10s);
-    const auto holds = each.claimed_by == relay ? 1s : 10s;
+    const bool is_mine = mine.contains(shard);
+    const bool is_meant = is_mine || (others.contains(shard) && each.entry.gmt_create < now - 10s);
+    const auto holds = each.claimed_by == relay ? 1s : is_mine ? 3s : 10s;
     if (!is_meant || each.is_settled || (each.claimed_at && *each.claimed_at > now - holds)) continue;
     free.push_back(&each);
   }

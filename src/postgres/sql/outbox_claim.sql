@@ -2,7 +2,7 @@
 -- Entries tried before come last, also in the answer, so that one that cannot be taken over holds up no other.
 -- Index: outbox_due. Guard: whether an entry is free is checked again under the lock.
 WITH c AS MATERIALIZED (
-  SELECT o.job_id, o.claimed_by IS NOT NULL AS was_tried, o.action_time
+  SELECT o.job_id, o.claimed_by IS NOT NULL AS was_tried, o.action_time, s.is_mine
   FROM (SELECT shard, true AS is_mine FROM unnest($1::smallint[]) m (shard)
         UNION ALL
         SELECT shard, false FROM unnest($4::smallint[]) f (shard)) s
@@ -17,7 +17,7 @@ WITH c AS MATERIALIZED (
   LIMIT $3::integer),
 l AS MATERIALIZED (
   SELECT o.job_id
-  FROM c JOIN tocsin.outbox o ON o.job_id = c.job_id
+  FROM c s JOIN tocsin.outbox o ON o.job_id = s.job_id
   WHERE {{outbox_is_free}}
   FOR UPDATE OF o SKIP LOCKED),
 u AS (

@@ -121,6 +121,18 @@ TEST_F(RunnerTest, ReleasesJobsClaimedBeforeTheStartWindow) {
   EXPECT_TRUE(runs[0].is_released);
 }
 
+TEST_F(RunnerTest, LeavesTheAttemptHalfOfTheRestOfItsLease) {
+  ClaimedJob free = claimed(1, 1), bounded = claimed(2, 1);
+  free.lease_deadline = bounded.lease_deadline = now + 2s;
+  bounded.start_by = now + 500ms;
+  give(free);
+  give(bounded);
+  step();
+  ASSERT_EQ(handler.started.size(), 2U);
+  EXPECT_EQ(handler.started[0].first->start_by, now + 1s);
+  EXPECT_EQ(handler.started[1].first->start_by, now + 500ms);
+}
+
 TEST_F(RunnerTest, ReleasesJobsOfTypesWithoutAHandlerHere) {
   give(claimed(1, 2));
   give(claimed(2, 99));
