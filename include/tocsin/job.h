@@ -76,9 +76,9 @@ struct ClaimedJob {
   // The attempt must end by then. It lies before the end of the lease: the lease is counted from before the claim was
   // sent, less a margin (EngineConfig::lease_margin, at most a quarter of the lease).
   MonoTime lease_deadline{};
-  // The handler must not start later: the attempt needs the rest of its lease to run. After a claim that took little
-  // time it is also the end of the start window: if the database fails over, a standby may lack this claim and may have
-  // acknowledged a cancel of the job. max() before the runner has seen the job: there is no start window.
+  // The handler must not start later: half of what the runner found left of the lease is for the attempt. Unless the
+  // claim before was slow, it is also the end of the start window: if the database fails over, a standby may lack this
+  // claim and may have acknowledged a cancel of the job. The runner lowers it; jobs of pull types pass no runner.
   MonoTime start_by = MonoTime::max();
   // fire_at before the claim. A job whose attempt does not start is due at this time again, and so keeps its turn; it
   // is due at once if the time is not known (empty) or another node scans its shard now.

@@ -214,8 +214,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     return batch;
   }
 
-  // False: the attempt has ended, or must not start any more. start_by does not matter here: the call locks the row and
-  // checks the token in the transaction that does the work.
+  // False: the attempt has ended, or must not start any more. start_by does not matter here: begin_by leaves more of
+  // the lease, and the call locks the row and checks the token in the transaction that does the work.
   bool begin(const Attempt& attempt) {
     if (!calls_->in_flight.begin(attempt.in_flight)) return false;
     if (calls_->clock.now() < attempt.begin_by) return true;

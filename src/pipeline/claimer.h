@@ -144,8 +144,8 @@ class Claimer final : public Stage {
   std::pair<MonoTime, WallTime> shown_{};  // of note_clock(): when the call was sent, the latest time that it showed
   // The previous claim took longer than half of EngineConfig::start_window (how long after a claim that did not wait
   // for the disk a job may start). Then the next claim waits for the disk, so that a crash of the database cannot undo
-  // it, and its jobs may start until their leases end. Jobs of a type with drop_older_than may start only until 1 s
-  // after they have exceeded that age.
+  // it, and its jobs have no start window: the runner lets them start in the first half of what is left of their
+  // leases. Jobs of a type with drop_older_than may start only until 1 s after they have exceeded that age.
   bool is_slow_ = false;
 };
 

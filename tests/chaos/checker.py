@@ -174,8 +174,8 @@ class Checker(ClusterRules, ToldRules):
                      if key in self.history.asked]
         if job_id not in self.rows or not all_asked:
             return
-        moves = self.history.moves.get(job_id, ())
-        earliest = min(earliest_time(asked.at, moves, started) for asked in all_asked)
+        changes = self.history.deadlines_of(job_id)
+        earliest = min(earliest_time(asked.at, changes, started) for asked in all_asked)
         if started < earliest - self.hastened(job_id, started, started):
             self.broken("I2", "early", job_id, f"{(earliest - started) * 1000:.1f} ms, {who}")
 

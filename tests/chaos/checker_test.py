@@ -145,6 +145,12 @@ class AnHonestHistory(OneJob):
         elsewhere = [places(1, 0, 1), fault(5, 12, "clock_second", hastens=5, databases=[0])]
         self.assertFinds("I2", "early", [create("k", "1", at=10.0), start("1", 5.5), *elsewhere], [row("1")])
 
+    def test_a_job_that_died_before_its_deadline_is_due_when_it_is_retried(self):
+        died = [create("k", "1"), fault(4, 7, "clock_second", hastens=5), start("1", 5.5, 1, "dead")]
+        again = [*died, retry("1", 8), start("1", 8.2, 1, "dead")]
+        self.assertHonest(again, [row("1", status="dead", started=8.2)])
+        self.assertFinds("I2", "early", again, [row("1", status="dead", started=7.9)])
+
     def test_an_answer_that_was_sent_late_may_have_been_none(self):
         slow = {**start("1", 10.2, 1), "takes": 1.0, "sent_in": 2.1}
         self.assertHonest([create("k", "1"), slow, start("1", 13.2, 2)], [row("1", attempts=2)])

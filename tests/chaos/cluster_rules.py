@@ -3,7 +3,9 @@ import collections
 import math
 
 MARGIN = 0.010  # s: a row's time is rounded, a lease end is told in milliseconds
-CLAIM_TO_START = 0.6  # s: a handler starts within half a second of its claim, or not at all
+# s: a handler starts within half a second of its claim, or not at all. After a claim that itself took longer than a
+# quarter of a second it may start later, if it must wait for a connection; here it need not.
+CLAIM_TO_START = 0.6
 LEARNED = 3.0  # s: until every node knows of a pause, if it hears no notification of it
 TERMINAL = {"done", "cancelled", "dead"}
 MOST_MB = 200  # of a node's memory, whatever happens; about 50 in long runs

@@ -3,7 +3,7 @@ import collections
 import dataclasses
 
 # s: after its arrival a webhook's sender may give it up. The time-out of 2 s began before, when the sender began to
-# connect: at most a start window of half a second earlier.
+# connect: at most a start window of half a second earlier, unless claims are slow and connections, too.
 GIVEN_UP = 2.0 - 0.6
 
 
@@ -141,6 +141,10 @@ class History:
     def has_own_time(self, job_id):
         """Whether the job is due when its create said: nobody has moved or retried it."""
         return job_id not in self.moves and job_id not in self.retries
+
+    def deadlines_of(self, job_id):
+        """What gave the job another deadline: moves, and retries, which make it due at once."""
+        return [*self.moves.get(job_id, ()), *({**retry, "at": retry["b"]} for retry in self.retries.get(job_id, ()))]
 
     def databases_of(self, job_id, begin, end):
         """The numbers of the databases in which the job may have lived meanwhile; none, where nobody has looked."""

@@ -111,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 4096  # more than all nodes open: of a request beyond it nobody would know
+    request_queue_size = 4096  # as many as Linux allows: a request beyond it is one that no handler saw
     daemon_threads = True
 
     def __init__(self, *settings):
