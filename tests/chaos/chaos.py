@@ -27,7 +27,7 @@ from count_watch import CountWatch
 from job_history import History
 from postgres import FAKETIME
 from receiver import Receiver
-from report import Report
+from report import Report, print_violations
 
 ROWS = """COPY (SELECT job_id, biz_id, biz_type, status, attempts, max_attempts, extract(epoch FROM action_time),
   extract(epoch FROM started_at), extract(epoch FROM finished_at) FROM tocsin.job
@@ -259,7 +259,7 @@ def main():
             most = max(event["mb"] for event in run.report.history.memory)
             print(f"memory of the nodes: {memory}; {most} MB at most", flush=True)
     print(f"\n{run.judged.total():,} rows in all")
-    judge.print_violations(violations)
+    print_violations(violations)
     broken = collections.Counter(violation.invariant for violation in violations)
     print(f"{sum(broken.values())} promises broken: {dict(broken)}" if broken else "Every promise was kept.")
     return bool(broken)

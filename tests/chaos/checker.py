@@ -16,7 +16,6 @@ from told_rules import ToldRules
 # repeated on a new session (ADR 0051, for leases of 3 s).
 WRITTEN_IN = 1.0
 UNSEEN = ("noop", "sql")  # kinds of handlers whose starts nobody writes down
-SHOWN = 5  # violations of one kind that are printed
 
 
 @dataclasses.dataclass(slots=True)
@@ -256,7 +255,8 @@ class Checker(ClusterRules, ToldRules):
             lease_end = before.ends_after
         lost_claims = [fault for fault in self.faults_of(job_id, None, before.claimed, run.at)
                        if fault.get("loses_claims")]
-        if run.attempt <= before.attempt and self.history.is_retried(job_id, before.at, run.at):
+        may_be_over = run.attempt <= before.attempt or before.answer == "dead"
+        if may_be_over and self.history.is_retried(job_id, before.at, run.at):
             return  # its attempts are counted anew
         if run.attempt <= before.attempt and not lost_claims:
             self.broken("I4", "an attempt started twice", job_id, f"attempt {run.attempt} after {before.attempt}")
@@ -438,13 +438,3 @@ def moves_after(run, moves):
 def is_concurrent(sent, move, moves):
     """Whether the change sent at `sent` may have come after `move`: it was answered later, or not at all."""
     return any(other["b"] == sent and (other["answer"] == "unknown" or other["t"] > move["b"]) for other in moves)
-
-
-def print_violations(violations):
-    kinds = collections.defaultdict(list)
-    for violation in violations:
-        kinds[violation.invariant, violation.what].append(violation)
-    for (invariant, what), found in sorted(kinds.items()):
-        print(f"{invariant} BROKEN, {what}: {len(found)}")
-        for violation in found[:SHOWN]:
-            print(f"    job {violation.job_id}: {violation.text}")

@@ -229,6 +229,13 @@ class TheCheckerFinds(OneJob):
         self.assertIn(early, self.judge([create("k", "1"), start("1", 10.1), move("1", 15.3, 30.0), start("1", 16, 2),
                                          fault(10.15, 12)], twice))
 
+    def test_a_later_attempt_after_its_death_without_a_retry(self):
+        died, again = [create("k", "1"), start("1", 10.1, 1, "dead")], start("1", 20.2, 2, "dead")
+        dead = [row("1", status="dead", attempts=2)]
+        # The retry's first attempt is one that no handler saw.
+        self.assertHonest([*died, retry("1", 14), fault(13, 19), again], dead)
+        self.assertFinds("I4", "started again without a reason", [*died, fault(13, 19), again], dead)
+
     def test_a_dead_job_that_lives_again_without_a_retry(self):
         again, done, dead = [start("1", 20.1), seen("1", 21, "done")], [row("1", started=20.1)], row("1", status="dead")
         for other in ([], [retry("1", 20, "refused")], [retry("1", 20.2)], [retry("1", 12.0)]):

@@ -2,6 +2,8 @@
 import bisect
 import collections
 
+SHOWN = 5  # violations of one kind that are printed
+
 
 def quantile(values, q):
     return values[min(len(values) - 1, int(len(values) * q))] if values else 0.0
@@ -84,3 +86,13 @@ class Report:
         first, last = bisect.bisect_right(self.heard, begin), bisect.bisect_left(self.heard, end) + 1
         heard = [begin, *self.heard[first:last]]
         return max((later - earlier for earlier, later in zip(heard, heard[1:])), default=end - begin)
+
+
+def print_violations(violations):
+    kinds = collections.defaultdict(list)
+    for violation in violations:
+        kinds[violation.invariant, violation.what].append(violation)
+    for (invariant, what), found in sorted(kinds.items()):
+        print(f"{invariant} BROKEN, {what}: {len(found)}")
+        for violation in found[:SHOWN]:
+            print(f"    job {violation.job_id}: {violation.text}")

@@ -4,8 +4,8 @@ import shutil
 import tempfile
 import unittest
 
-from checker import print_violations
 from cluster import ROOT
+from report import print_violations
 
 SEED = int(os.environ.get("TOCSIN_CHAOS_SEED", "1"))
 
