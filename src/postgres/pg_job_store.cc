@@ -171,8 +171,10 @@ Result<Claims> PgJobStore::claim_due(Lane lane, DueSpan span, int limit, Duratio
     auto won = claim_first(lane, span, static_cast<int>(most), ttr, ticket);
     if (won) {
       due_size_.note_success();
-      const bool is_cut_short = won->size() == most && most < static_cast<std::size_t>(limit);
-      return Claims{.won = std::move(*won), .is_cut_short = is_cut_short};
+      Claims claims;
+      claims.is_cut_short = won->size() == most && most < static_cast<std::size_t>(limit);
+      claims.won = std::move(*won);
+      return claims;
     }
     if (!is_refused_row(won.error())) return won.error();
     due_size_.note_refused(most);
