@@ -24,10 +24,8 @@ class Consumer(Caller):
             self.is_over.wait(0.2)
             return []
         items = reply["items"]
-        if items:
-            self.history.write("lease", b=sent, t=heard, type=type, node=items[0]["node"], items=[
-                [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
-                for item in items])
+        self.history.write("lease", b=sent, t=heard, type=type, node=items[0]["node"] if items else None, items=[
+            [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]] for item in items])
         return items
 
     def work(self):

@@ -142,6 +142,23 @@ class BooksAndLimits(unittest.TestCase):
             self.assertFalse(judge(19.2, stopped, heartbeat_timeout=5))
         self.assertFalse(judge(19.2, fault(14, 20, nodes=["a"], stopped=15.2)))  # it had ended before
 
+    def test_a_lease_that_ended_waits_for_a_consumer_who_asked_a_dead_node(self):
+        late = ("I8", "a lease of a dead node ended, and nobody ran its job")
+        def judge(again, *polls):
+            first, other = [{**lease("1", token, at, n), "node": node}
+                            for token, at, n, node in (("x", 10.1, 1, "a"), ("y", again, 2, "b"))]
+            polls = [{**first, "b": sent, "t": heard, "items": []} for sent, heard in polls]
+            events = [*TYPES, create("k", "1", "pull"), first, other, settle("1", "y", again + 0.1), *polls,
+                      fault(10.2, 30, "freeze", nodes=["a"], stopped=10.3)]
+            checker = Checker(History(events), [row("1", type="pull", attempts=2)], heartbeat_timeout=2)
+            return late in [(violation.invariant, violation.what) for violation in checker.check()]
+        # The lease ends at 15.1, and the others have four seconds for it.
+        self.assertFalse(judge(21.0))  # nobody asked
+        self.assertFalse(judge(21.0, (14.0, 15.0)))
+        self.assertTrue(judge(21.0, (19.0, 19.2)))
+        self.assertTrue(judge(21.0, (19.3, 19.4)))
+        self.assertFalse(judge(20.2, (19.3, 19.4)))  # jobs that were due before it came first
+
     def test_memory_is_bounded(self):
         def memory(mb):
             return [{"e": "memory", "node": "a", "mb": mb, "t": 1.0}]
