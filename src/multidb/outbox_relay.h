@@ -33,6 +33,7 @@ namespace tocsin {
 class RelaySession {
  public:
   virtual ~RelaySession() = default;
+  virtual void answer_within(Duration limit) = 0;  // as JobStore::answer_within
   virtual OutboxStore& outbox() = 0;
   virtual IntakeStore& intake() = 0;
   virtual TypeStore& types() = 0;

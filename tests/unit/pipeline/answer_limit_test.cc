@@ -1,4 +1,4 @@
-#include "pipeline/answer_limit.h"
+#include "ports/answer_limit.h"
 
 #include <gtest/gtest.h>
 
