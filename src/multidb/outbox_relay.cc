@@ -289,7 +289,7 @@ void OutboxRelay::Outbox::hand_over() {
     // Before the entries are read: the time for which the other database may take them over counts from here.
     const auto now = shared_.hooks.time_at_least(to);
     if (!now) continue;
-    auto entries = limit_.call([&] { return store_.claim(there.mine, there.others, shared_.id, kEntryBatch); });
+    auto entries = limit_.call([&, &at = there] { return store_.claim(at.mine, at.others, shared_.id, kEntryBatch); });
     if (!entries) return failed(entries.error());
     if (!entries->empty()) hand_over(to, std::move(*entries), *now + IntakeStore::kHandOver);
   }
