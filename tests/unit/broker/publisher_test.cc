@@ -116,8 +116,6 @@ class PublisherTest : public testing::Test {
   Publisher publisher_{"fake://broker", [this] { return std::make_unique<FakeLink>(broker_); }, clock_, counts_};
 };
 
-using Kind = Outcome::Kind;
-
 TEST_F(PublisherTest, IsDoneOnlyWhenConfirmed) {
   broker_.confirms_at_once = false;
   publish("a");
@@ -128,13 +126,13 @@ TEST_F(PublisherTest, IsDoneOnlyWhenConfirmed) {
     std::lock_guard lock(broker_.mutex);
     broker_.verdicts = {{broker_.sent[1].first, "no room"}};
   }
-  EXPECT_TRUE(has("b", Kind::retry, "fake://broker: no room"));
+  EXPECT_TRUE(has("b", Outcome::Kind::retry, "fake://broker: no room"));
   EXPECT_TRUE(is_open("a"));
   {
     std::lock_guard lock(broker_.mutex);
     broker_.verdicts = {{broker_.sent[0].first, ""}, {4711, ""}};
   }
-  EXPECT_TRUE(has("a", Kind::done));
+  EXPECT_TRUE(has("a", Outcome::Kind::done));
   EXPECT_EQ(counts_->confirmed, 1);
   EXPECT_EQ(counts_->refused, 1);
 }
@@ -142,27 +140,27 @@ TEST_F(PublisherTest, IsDoneOnlyWhenConfirmed) {
 TEST_F(PublisherTest, AMessageNotConfirmedInItsLeaseIsRetriedWithTheReason) {
   broker_.confirms_at_once = false;
   publish("a", 50ms);
-  EXPECT_TRUE(has("a", Kind::retry, "not confirmed in time"));
+  EXPECT_TRUE(has("a", Outcome::Kind::retry, "not confirmed in time"));
   {
     std::lock_guard lock(broker_.mutex);
     broker_.trouble = "one of its servers may not be called";
   }
   publish("b", 50ms);
-  EXPECT_TRUE(has("b", Kind::retry, "not confirmed in time: one of its servers may not be called"));
+  EXPECT_TRUE(has("b", Outcome::Kind::retry, "not confirmed in time: one of its servers may not be called"));
 }
 
 TEST_F(PublisherTest, MessagesNotSentInTimeHaveNotStarted) {
   publish("a", 60s, -1ms);
-  EXPECT_TRUE(has("a", Kind::not_started));
+  EXPECT_TRUE(has("a", Outcome::Kind::not_started));
   EXPECT_TRUE(broker_.seen.empty());
 }
 
 TEST_F(PublisherTest, AConnectionThatCannotBeMadeIsReported) {
   broker_.is_down = true;
   publish("a");
-  EXPECT_TRUE(has("a", Kind::retry, "nobody is there"));
+  EXPECT_TRUE(has("a", Outcome::Kind::retry, "nobody is there"));
   publish("b");
-  EXPECT_TRUE(has("b", Kind::retry, "nobody is there"));
+  EXPECT_TRUE(has("b", Outcome::Kind::retry, "nobody is there"));
   {
     std::lock_guard lock(broker_.mutex);
     broker_.is_down = false;
@@ -171,7 +169,7 @@ TEST_F(PublisherTest, AConnectionThatCannotBeMadeIsReported) {
   EXPECT_TRUE(eventually([&] {
     publish("c" + std::to_string(++n));
     std::lock_guard lock(mutex_);
-    return std::ranges::any_of(outcomes_, [](const auto& each) { return each.second.kind == Kind::done; });
+    return std::ranges::any_of(outcomes_, [](const auto& each) { return each.second.kind == Outcome::Kind::done; });
   })) << "comes back by itself";
 }
 
@@ -185,23 +183,23 @@ TEST_F(PublisherTest, ALostConnectionFailsMessagesInFlightAndIsReopened) {
     broker_.is_cut = true;
     broker_.confirms_at_once = true;
   }
-  EXPECT_TRUE(has("a", Kind::retry, "cut off (before it was confirmed)"));
+  EXPECT_TRUE(has("a", Outcome::Kind::retry, "cut off (before it was confirmed)"));
   publish("b");
-  EXPECT_TRUE(has("b", Kind::done));
+  EXPECT_TRUE(has("b", Outcome::Kind::done));
   EXPECT_EQ(broker_.connects, 2);
 }
 
 TEST_F(PublisherTest, ABrokerThatAcceptsNothingIsReported) {
   broker_.blocked_because = "low on memory";
   publish("a");
-  EXPECT_TRUE(has("a", Kind::retry, "low on memory"));
+  EXPECT_TRUE(has("a", Outcome::Kind::retry, "low on memory"));
   EXPECT_TRUE(broker_.seen.empty());
 }
 
 TEST_F(PublisherTest, ASilentBrokerLeavesTimeToWriteTheOutcome) {
   broker_.is_down = true;
   publish("a", 4s);
-  EXPECT_TRUE(has("a", Kind::retry, "nobody is there"));
+  EXPECT_TRUE(has("a", Outcome::Kind::retry, "nobody is there"));
   std::lock_guard lock(broker_.mutex);
   EXPECT_GT(broker_.time_to_connect, 0s);
   EXPECT_LE(broker_.time_to_connect, 1800ms);
@@ -223,9 +221,9 @@ TEST_F(PublisherTest, AStopEndsMessagesInFlightAndRefusesTheRest) {
   publish("a");
   ASSERT_TRUE(eventually([&] { return broker_.waiting() == 1; }));
   publisher_.stop(0s);
-  EXPECT_TRUE(has("a", Kind::retry, "shutting down"));
+  EXPECT_TRUE(has("a", Outcome::Kind::retry, "shutting down"));
   publish("b");
-  EXPECT_TRUE(has("b", Kind::retry, "shutting down"));
+  EXPECT_TRUE(has("b", Outcome::Kind::retry, "shutting down"));
   EXPECT_EQ(counts_->connections, 0);
 }
 
@@ -239,7 +237,7 @@ TEST_F(PublisherTest, ARetiredPublisherEndsAfterItsMessagesInFlight) {
     std::lock_guard lock(broker_.mutex);
     broker_.verdicts = {{broker_.sent[0].first, ""}};
   }
-  EXPECT_TRUE(has("a", Kind::done));
+  EXPECT_TRUE(has("a", Outcome::Kind::done));
   EXPECT_TRUE(eventually([&] { return publisher_.has_ended(); }));
 }
 

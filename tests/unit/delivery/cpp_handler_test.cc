@@ -13,7 +13,6 @@ namespace tocsin {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = Outcome::Kind;
 
 class CppHandlerTest : public testing::Test {
  protected:
@@ -37,7 +36,7 @@ class CppHandlerTest : public testing::Test {
 
 TEST_F(CppHandlerTest, TakesTheOutcomeOfTheFunction) {
   EXPECT_EQ(begin([](const Job& job) { return Outcome::dead(std::to_string(job.job_id)); }).get().message, "7");
-  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Outcome::Kind::done);
 }
 
 TEST_F(CppHandlerTest, JobsBehindABlockedHandlerAreReleasedInTime) {
@@ -54,24 +53,24 @@ TEST_F(CppHandlerTest, JobsBehindABlockedHandlerAreReleasedInTime) {
     return Outcome::done();
   });
   clock_.advance(15s);
-  EXPECT_EQ(waiting.get().kind, Kind::not_started);
+  EXPECT_EQ(waiting.get().kind, Outcome::Kind::not_started);
   unblock.set_value();
-  EXPECT_EQ(blocking.get().kind, Kind::done);
-  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::done);
+  EXPECT_EQ(blocking.get().kind, Outcome::Kind::done);
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Outcome::Kind::done);
   EXPECT_FALSE(is_called);
 }
 
 TEST_F(CppHandlerTest, RetriesFunctionsThatThrow) {
   const Outcome outcome = begin([](const Job&) -> Outcome { throw std::runtime_error("no such order"); }).get();
-  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
   EXPECT_EQ(outcome.message, "no such order");
-  EXPECT_EQ(begin([](const Job&) -> Outcome { throw 7; }).get().kind, Kind::retry);
+  EXPECT_EQ(begin([](const Job&) -> Outcome { throw 7; }).get().kind, Outcome::Kind::retry);
 }
 
 TEST_F(CppHandlerTest, RetriesFunctionsThatRunOutOfMemory) {
   // Thrown by hand, for sanitizers end the process in its place.
   const Outcome outcome = begin([](const Job&) -> Outcome { throw std::bad_alloc(); }).get();
-  EXPECT_EQ(outcome.kind, Kind::retry);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::retry);
   EXPECT_NE(outcome.message, "");
 }
 
@@ -87,7 +86,7 @@ TEST_F(CppHandlerTest, StartsNothingTooLate) {
     has_run = true;
     return Outcome::done();
   };
-  EXPECT_EQ(begin(function, 0s).get().kind, Kind::not_started);
+  EXPECT_EQ(begin(function, 0s).get().kind, Outcome::Kind::not_started);
   EXPECT_FALSE(has_run);
 }
 
@@ -123,12 +122,12 @@ TEST_F(CppHandlerTest, StartsNothingWhenTheQueueIsFull) {
   auto first = begin([](const Job&) { return Outcome::done(); });
   auto second = begin([](const Job&) { return Outcome::done(); });
   const Outcome third = begin([](const Job&) { return Outcome::done(); }).get();
-  EXPECT_EQ(third.kind, Kind::not_started);
+  EXPECT_EQ(third.kind, Outcome::Kind::not_started);
   EXPECT_TRUE(third.retry_after);
   release.set_value();
-  EXPECT_EQ(running.get().kind, Kind::done);
-  EXPECT_EQ(first.get().kind, Kind::done);
-  EXPECT_EQ(second.get().kind, Kind::done);
+  EXPECT_EQ(running.get().kind, Outcome::Kind::done);
+  EXPECT_EQ(first.get().kind, Outcome::Kind::done);
+  EXPECT_EQ(second.get().kind, Outcome::Kind::done);
 }
 
 TEST_F(CppHandlerTest, EndsOverrunningFunctionsAtAStopAndDropsLateOutcomes) {
@@ -147,8 +146,8 @@ TEST_F(CppHandlerTest, EndsOverrunningFunctionsAtAStopAndDropsLateOutcomes) {
   EXPECT_FALSE(workers_.stop(0s));
   runner_.stop();
   EXPECT_EQ(running.get().message, "shutting down");
-  EXPECT_EQ(waiting.get().kind, Kind::not_started) << "it never began: the attempt must not count";
-  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Kind::not_started);
+  EXPECT_EQ(waiting.get().kind, Outcome::Kind::not_started) << "it never began: the attempt must not count";
+  EXPECT_EQ(begin([](const Job&) { return Outcome::done(); }).get().kind, Outcome::Kind::not_started);
   release->set_value();
   over.wait();  // a second call of its finish would have thrown by now
 }
