@@ -29,23 +29,6 @@ constexpr auto kLastWait = std::chrono::seconds(2);
 // Of the calls that relay entries, after a success (AnswerLimit). A connection may have died while none waited.
 constexpr Duration kRelayAnswerWithin = std::chrono::seconds(2);
 
-// The time limit of the calls that relay entries. Other calls, which may read many, have only that of the session.
-class RelayLimit {
- public:
-  explicit RelayLimit(RelaySession& session) : session_(session), answers_(session) {}
-
-  template <class Work>
-  auto call(Work&& work) {
-    auto reply = answers_.call(kRelayAnswerWithin, work);
-    session_.answer_within(Duration::max());
-    return reply;
-  }
-
- private:
-  RelaySession& session_;
-  AnswerLimit answers_;
-};
-
 class PgRelaySession final : public RelaySession {
  public:
   explicit PgRelaySession(SessionConfig config) : session_(std::move(config)) {}
@@ -79,6 +62,23 @@ class OutboxRelay::Shared {
   const std::int64_t id = static_cast<std::int64_t>(true_random() >> 1);
   Latest<ShardsAt> shards{std::make_shared<const ShardsAt>()};
   std::atomic<std::int64_t> relayed{0};
+};
+
+// The time limit of the calls that relay entries. Other calls, which may read many, have only that of the session.
+class OutboxRelay::Limit {
+ public:
+  explicit Limit(RelaySession& session) : session_(session), answers_(session) {}
+
+  template <class Work>
+  auto call(Work&& work) {
+    auto reply = answers_.call(kRelayAnswerWithin, work);
+    session_.answer_within(Duration::max());
+    return reply;
+  }
+
+ private:
+  RelaySession& session_;
+  AnswerLimit answers_;
 };
 
 // Inserts entries of other databases' outboxes into one database, one batch after the other.
@@ -115,8 +115,8 @@ class OutboxRelay::Intake {
   const std::string name_;
   Shared& shared_;
   const std::unique_ptr<RelaySession> session_;
-  RelayLimit limit_{*session_};        // of take_over()
-  RelayLimit types_limit_{*session_};  // apart, because most of these make no call, and then nothing has answered
+  Limit limit_{*session_};        // of take_over()
+  Limit types_limit_{*session_};  // apart, because most of these make no call, and then nothing has answered
   Mutex mutex_;
   std::deque<Work> queue_ TOCSIN_GUARDED_BY(mutex_);
   WorkerThread worker_;
@@ -222,7 +222,7 @@ class OutboxRelay::Outbox {
   const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes_;
   const std::unique_ptr<RelaySession> session_;
   OutboxStore& store_ = session_->outbox();
-  RelayLimit limit_{*session_};
+  Limit limit_{*session_};
   Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
   MonoTime next_size_{}, next_forgetting_;
   std::map<DatabaseId, MonoTime> next_looks_;

@@ -85,6 +85,7 @@ class OutboxRelay {
   };
   using ShardsAt = std::map<DatabaseId, Shards>;
   class Intake;
+  class Limit;
   class Outbox;
   class Shared;
 
