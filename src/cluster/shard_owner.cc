@@ -22,7 +22,7 @@ MonoTime ShardOwner::step(MonoTime) {
   before.resize(static_cast<std::size_t>(config_.shards));
   const auto after = assign_shards(before, peers(*view), view->map.database_ids);
   if (after == view->map.owners) return kWhenWoken;
-  const auto replaced = answers_.call(config_.interval(), [&] { return store_.replace_map(view->map.version, after); });
+  const auto replaced = store_.replace_map(view->map.version, after);
   // Failed or in doubt: the next heartbeat reads the stored map.
   if (!replaced)
     events_.failed(name(), replaced.error());

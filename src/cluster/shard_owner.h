@@ -14,7 +14,6 @@
 #include "base/stage.h"
 #include "cluster/cluster_view.h"
 #include "core/shard_assignment.h"
-#include "ports/answer_limit.h"
 #include "ports/event.h"
 #include "tocsin/shard.h"
 
@@ -31,13 +30,11 @@ class ShardOwner final : public Stage {
     std::function<void()> proposed;  // the store accepted this node's proposal, or another came first: read the map
   };
   ShardOwner(const ClusterConfig& config, MemberStore& store, LatestView& view, EventSink& events, Hooks hooks)
-      : config_(config), store_(store), answers_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
+      : config_(config), store_(store), view_(view), events_(events), hooks_(std::move(hooks)) {}
 
   const char* name() const override { return "shard_owner"; }
   // Handles the view if it is a new one. Returns kWhenWoken: the heartbeat wakes the stage after every reply. A
-  // proposal that fails is reported to `events`; the next heartbeat reads the stored map. No newer map is applied while
-  // a proposal waits for its answer, so it waits for ClusterConfig::interval() (AnswerLimit): proposals are rare, and
-  // the connection may have died since the last one.
+  // proposal that fails is reported to `events`; the next heartbeat reads the stored map.
   MonoTime step(MonoTime now) override;
   // The view whose map was last applied to this node; null: none yet. Thread: any.
   std::shared_ptr<const ClusterView> applied() const { return applied_.get(); }
@@ -48,7 +45,6 @@ class ShardOwner final : public Stage {
 
   const ClusterConfig config_;
   MemberStore& store_;
-  AnswerLimit answers_;
   LatestView& view_;
   EventSink& events_;
   const Hooks hooks_;

@@ -10,7 +10,6 @@
 #include "base/part_size.h"
 #include "base/random.h"
 #include "base/worker_thread.h"
-#include "ports/answer_limit.h"
 #include "ports/row_refusal.h"
 #include "postgres/pg_outbox.h"
 #include "postgres/pg_type_store.h"
@@ -26,13 +25,10 @@ constexpr Duration kSizeOfManyEvery = std::chrono::seconds(10);
 constexpr Duration kLookEvery = std::chrono::minutes(10);
 constexpr int kLookBatch = 2000;
 constexpr auto kLastWait = std::chrono::seconds(2);
-// Of the calls that relay entries, after a success (AnswerLimit). A connection may have died while none waited.
-constexpr Duration kRelayAnswerWithin = std::chrono::seconds(2);
 
 class PgRelaySession final : public RelaySession {
  public:
   explicit PgRelaySession(SessionConfig config) : session_(std::move(config)) {}
-  void answer_within(Duration limit) override { session_.answer_within(limit); }
   OutboxStore& outbox() override { return outbox_; }
   IntakeStore& intake() override { return intake_; }
   TypeStore& types() override { return types_; }
@@ -62,23 +58,6 @@ class OutboxRelay::Shared {
   const std::int64_t id = static_cast<std::int64_t>(true_random() >> 1);
   Latest<ShardsAt> shards{std::make_shared<const ShardsAt>()};
   std::atomic<std::int64_t> relayed{0};
-};
-
-// The time limit of the calls that relay entries. Other calls, which may read many, have only that of the session.
-class OutboxRelay::Limit {
- public:
-  explicit Limit(RelaySession& session) : session_(session), answers_(session) {}
-
-  template <class Work>
-  auto call(Work&& work) {
-    auto reply = answers_.call(kRelayAnswerWithin, work);
-    session_.answer_within(Duration::max());
-    return reply;
-  }
-
- private:
-  RelaySession& session_;
-  AnswerLimit answers_;
 };
 
 // Inserts entries of other databases' outboxes into one database, one batch after the other.
@@ -115,8 +94,6 @@ class OutboxRelay::Intake {
   const std::string name_;
   Shared& shared_;
   const std::unique_ptr<RelaySession> session_;
-  Limit limit_{*session_};        // of take_over()
-  Limit types_limit_{*session_};  // apart, because most of these make no call, and then nothing has answered
   Mutex mutex_;
   std::deque<Work> queue_ TOCSIN_GUARDED_BY(mutex_);
   WorkerThread worker_;
@@ -138,8 +115,7 @@ void OutboxRelay::Intake::run_queue() {
 
 std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTime valid_until,
                                                       std::span<const OutboxEntry> entries) {
-  if (auto done = types_limit_.call([&] { return shared_.hooks.make_types_known(database_id_, session_->types()); });
-      !done) {
+  if (auto done = shared_.hooks.make_types_known(database_id_, session_->types()); !done) {
     failed(done.error());
     return {};
   }
@@ -149,7 +125,7 @@ std::vector<TakenOver> OutboxRelay::Intake::take_over(DatabaseId source, WallTim
   bool is_down = false;
   for (std::size_t begin = 0; begin < entries.size() && !is_down;) {
     const auto part = entries.subspan(begin, std::min(part_size.most(), entries.size() - begin));
-    auto taken = limit_.call([&] { return store().take_over(source, valid_until, part); });
+    auto taken = store().take_over(source, valid_until, part);
     if (taken) {
       part_size.note_success();
       std::ranges::move(*taken, std::back_inserter(all));
@@ -222,7 +198,6 @@ class OutboxRelay::Outbox {
   const std::map<DatabaseId, std::unique_ptr<Intake>>& intakes_;
   const std::unique_ptr<RelaySession> session_;
   OutboxStore& store_ = session_->outbox();
-  Limit limit_{*session_};
   Latest<OutboxSize> size_{std::make_shared<const OutboxSize>()};
   MonoTime next_size_{}, next_forgetting_;
   std::map<DatabaseId, MonoTime> next_looks_;
@@ -263,7 +238,7 @@ bool OutboxRelay::Outbox::settle() {
     answers_.clear();
   }
   if (unsettled_.empty()) return true;
-  if (auto done = limit_.call([&] { return store_.settle(unsettled_); }); !done) {
+  if (auto done = store_.settle(unsettled_); !done) {
     failed(done.error());
     return false;
   }
@@ -280,7 +255,7 @@ bool OutboxRelay::Outbox::settle() {
 }
 
 void OutboxRelay::Outbox::hand_over() {
-  const auto is_empty = limit_.call([&] { return store_.is_empty(); });
+  const auto is_empty = store_.is_empty();
   if (!is_empty) return failed(is_empty.error());
   if (*is_empty) return;
   const auto shards = shared_.shards.get();
@@ -289,7 +264,7 @@ void OutboxRelay::Outbox::hand_over() {
     // Before the entries are read: the time for which the other database may take them over counts from here.
     const auto now = shared_.hooks.time_at_least(to);
     if (!now) continue;
-    auto entries = limit_.call([&, &at = there] { return store_.claim(at.mine, at.others, shared_.id, kEntryBatch); });
+    auto entries = store_.claim(there.mine, there.others, shared_.id, kEntryBatch);
     if (!entries) return failed(entries.error());
     if (!entries->empty()) hand_over(to, std::move(*entries), *now + IntakeStore::kHandOver);
   }

@@ -33,7 +33,6 @@ namespace tocsin {
 class RelaySession {
  public:
   virtual ~RelaySession() = default;
-  virtual void answer_within(Duration limit) = 0;  // as JobStore::answer_within
   virtual OutboxStore& outbox() = 0;
   virtual IntakeStore& intake() = 0;
   virtual TypeStore& types() = 0;
@@ -85,7 +84,6 @@ class OutboxRelay {
   };
   using ShardsAt = std::map<DatabaseId, Shards>;
   class Intake;
-  class Limit;
   class Outbox;
   class Shared;
 

@@ -20,8 +20,8 @@
 #include "base/part_size.h"
 #include "base/random.h"
 #include "base/stage.h"
+#include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
-#include "ports/answer_limit.h"
 
 namespace tocsin {
 

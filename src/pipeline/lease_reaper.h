@@ -24,6 +24,7 @@
 
 #include "base/part_size.h"
 #include "base/stage.h"
+#include "pipeline/answer_limit.h"
 #include "pipeline/engine_shared.h"
 
 namespace tocsin {

@@ -74,8 +74,6 @@ struct BeatReply {
 class MemberStore {
  public:
   virtual ~MemberStore() = default;
-  // As JobStore::answer_within (ports/job_store.h).
-  virtual void answer_within(Duration /*limit*/) {}
   // Writes this node's heartbeat and reads all members. Safe to repeat.
   virtual Result<BeatReply> beat(const Beat& beat) = 0;
   // If `known` is the stored version: stores `owners` as version known + 1, keeps the shards' databases, and notifies

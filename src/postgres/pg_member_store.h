@@ -13,7 +13,6 @@ class PgMemberStore final : public MemberStore {
   // Both must outlive the store. `clock`: for the local times in BeatReply.
   PgMemberStore(Session& session, const Clock& clock) : session_(session), clock_(clock) {}
 
-  void answer_within(Duration limit) override { session_.answer_within(limit); }
   Result<BeatReply> beat(const Beat& beat) override;
   Result<bool> replace_map(std::int64_t known, const std::vector<NodeId>& owners) override;
   Status leave(NodeId id) override;

@@ -25,7 +25,8 @@ PGconn* raw(const pqxx::connection_base& connection);
 
 // Longer than a statement may take. A process that does not end by then waits for its disk.
 constexpr std::chrono::seconds kUnfinishedFor(20);
-constexpr int kLeastConnectTime = 2;  // seconds; libpq knows no less
+constexpr std::chrono::seconds kProbe(2);  // for the answer of a connection that was idle
+constexpr int kLeastConnectTime = 2;       // seconds; libpq knows no less
 constexpr const char* kWaitCancelled = "the wait for a synchronous standby was cancelled: it may lack the commit";
 
 std::chrono::milliseconds in_ms(Duration usual, Duration at_most) {
@@ -265,12 +266,28 @@ bool Session::end_unfinished(pqxx::connection& connection) {
   return true;
 }
 
+bool Session::is_dead() {
+  if (!connection_->is_open() || is_closed_by_server(connection_->sock())) return true;
+  if (std::chrono::steady_clock::now() - used_at_ < config_.idle_for) return false;
+  try {
+    WatchedCall call(connection_->sock(), in_ms(kProbe, limit_));
+    pqxx::nontransaction(*connection_).exec("SELECT 1");
+    return false;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
 std::optional<Error> Session::guarded(bool is_write, const std::function<void(pqxx::connection&)>& work,
                                       Duration more) {
-  if (connection_ && (!connection_->is_open() || is_closed_by_server(connection_->sock()))) disconnect();
+  if (connection_ && is_dead()) disconnect();
   if (!connection_) {
     if (auto error = connect()) return error;
   }
+  struct Used {
+    std::chrono::steady_clock::time_point& at;
+    ~Used() { at = std::chrono::steady_clock::now(); }
+  } used{used_at_};
   std::optional<Error> error;
   bool is_lost = false;  // its answer
   const auto lose = [&](const std::exception& e) {

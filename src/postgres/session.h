@@ -10,6 +10,7 @@
 // detects a pooler when it connects, and then sends statements as text. The role must have the settings then (see
 // server_report() in registry.h).
 //
+// A connection that was idle is asked first whether it answers: it may have died and told nobody. Else it is replaced.
 // After a call without an answer the next connection first ends the server process that may still execute it. Until
 // that process is gone, for 20 s at most unless it waits for a standby, calls end with Error unavailable. So a session
 // leaves one process behind, however often it tries, and what it reads after a write in doubt (it may have happened) is
@@ -55,7 +56,8 @@ struct SessionConfig {
   std::function<void(std::int64_t job_id)> on_duplicate_id = nullptr;
   // Called by ClientStore::retry_many() with the Error of a dead job that the database refuses to revive, the same way.
   std::function<void(const Error&)> on_refused_retry = nullptr;
-  int connect_timeout_s = 5;  // unless the URL gives one
+  int connect_timeout_s = 5;                  // unless the URL gives one
+  std::chrono::milliseconds idle_for{3'000};  // a connection without a call for so long counts as idle
   // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither, and
   // synchronous_commit is local (through a pooler the role's). A promotion may lose what the session writes and reads.
   // False is only for data that is in no caller's answer.
@@ -177,16 +179,16 @@ class Session {
 
   const SessionConfig& config() const { return config_; }
   void disconnect();  // the next call connects again
-  // How often it has connected. A connection that was lost while idle is replaced silently. The new one may reach a
-  // standby that has taken over without the last commits; a caller compares the number to notice that.
+  // How often it has connected. A connection that was lost while idle, or is silent, is replaced without an Error. The
+  // new one may reach a standby that has taken over without the last commits; a caller compares the number to notice
+  // that.
   std::uint64_t connections() const { return connections_; }
 
  private:
   // A call without an answer, whose server process may still execute it. Reads may wait in a commit, too: nextval().
   struct Unfinished {
     ServerProcess process;
-    // When it is not waited for any more, unless it waits for a standby.
-    std::chrono::steady_clock::time_point until;
+    std::chrono::steady_clock::time_point until;  // the end of waiting for it, unless it waits for a standby
   };
   template <class T>
   static auto by_statement(const std::function<T(pqxx::nontransaction&)>& work) {
@@ -208,6 +210,7 @@ class Session {
   }
   std::optional<Error> guarded(bool is_write, const std::function<void(pqxx::connection&)>& work, Duration more);
   std::optional<Error> connect();
+  bool is_dead();  // the connection has ended, or was idle and does not answer
   // After doubt, what must come before the first call on a new connection; see above. The error says what it waits for.
   std::optional<Error> settle_doubt(const Connected& opened);
   // Ends the server process of the call without an answer. False: it has not ended yet.
@@ -221,6 +224,7 @@ class Session {
   std::optional<Unfinished> unfinished_;
   bool is_in_doubt_ = false;  // a write, and no commit has shown yet that its synchronous standby has what it wrote
   Duration limit_ = Duration::max();
+  std::chrono::steady_clock::time_point used_at_{};  // the end of the last call
   std::unordered_map<std::string, Statement> prepared_;
   std::uint64_t connections_ = 0;
 };
@@ -239,10 +243,8 @@ pqxx::row exec1(pqxx::transaction_base& tx, const Statement& statement, Args&&..
 }
 template <class... Args>
 void exec0(pqxx::transaction_base& tx, const Statement& statement, Args&&... args) {
-  if (statement.is_prepared)
-    tx.exec_prepared0(statement.text, std::forward<Args>(args)...);
-  else
-    tx.exec_params0(statement.text, std::forward<Args>(args)...);
+  statement.is_prepared ? tx.exec_prepared0(statement.text, std::forward<Args>(args)...)
+                        : tx.exec_params0(statement.text, std::forward<Args>(args)...);
 }
 
 }  // namespace tocsin

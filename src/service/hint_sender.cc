@@ -6,16 +6,9 @@
 #include "postgres/pg_listener.h"
 
 namespace tocsin {
-namespace {
-
-// A connection may have died while there was nothing to send. The hints behind wait for no longer than this.
-constexpr Duration kHintAnswerWithin = std::chrono::seconds(2);
-
-}  // namespace
 
 HintSender::HintSender(const SessionConfig& session, std::function<void(const Error&)> on_failure)
     : session_(session), on_failure_(std::move(on_failure)) {
-  session_.answer_within(kHintAnswerWithin);
   worker_.start("hint sender", [this] { run(); });
 }
 

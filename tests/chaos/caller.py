@@ -75,10 +75,11 @@ class Client:
 
     def __init__(self, ports, seed):
         self.ports, self.random, self.connections = ports, random.Random(seed), {}
+        self.port = None  # that the last call asked
 
     def call(self, method, path, body=None, timeout=TIMEOUT_S):
         """(sent, heard, answer, status, JSON); answer as in the history."""
-        port = self.random.choice(self.ports)
+        port = self.port = self.random.choice(self.ports)
         payload = None if body is None else json.dumps(body)
         sent = time.time()
         try:

@@ -93,8 +93,9 @@ class Run:
         for described in self.types.values():
             self.events.write("type", **described)
         self.receiver = Receiver(self.port, self.home / "receiver.jsonl")
-        self.load = load.LoadProcess(ports=[node.port for node in self.cluster.nodes], path=self.home / "load.jsonl",
-                                     databases=self.cluster.business_databases(), prefix=self.prefix, **self.settings)
+        self.load = load.LoadProcess(nodes={node.port: node.name for node in self.cluster.nodes},
+                                     path=self.home / "load.jsonl", prefix=self.prefix,
+                                     databases=self.cluster.business_databases(), **self.settings)
         self.count_watch = CountWatch(self.cluster, self.events)
         self.count_watch.start()
         self.note_places()

@@ -1,5 +1,4 @@
 """The rules for the cluster as a whole: limits, pauses, takeovers and memory. Part of the checker."""
-import bisect
 import collections
 import math
 
@@ -12,8 +11,7 @@ TERMINAL = {"done", "cancelled", "dead"}
 MOST_MB = 200  # of a node's memory, whatever happens; about 50 in long runs
 # s: besides the heartbeat time-out, until others have started what a dead node left, on a loaded machine.
 TAKES_OVER = 4.0
-# s: in which consumers that asked a dead node, and heard nothing, have leased what has waited for them meanwhile.
-CATCH_UP = 1.0
+CATCH_UP = 1.0  # s: in which consumers who waited for a frozen node have leased what was free meanwhile
 NODES = 3
 LIMITS_SPAN = 5.0  # s: no handler takes longer
 # s: in which starts are counted. The long one finds a rate that is exceeded by a little, all the time.
@@ -146,18 +144,18 @@ class ClusterRules:
                 stop, stop["on"] - takeover_time(self.heartbeat_timeout), latest):
             return
         self.left_behind += 1
-        if run.at > self.asked_for(kind, latest):
+        if run.at > latest and run.at > self.asked_for(kind, latest, stop["nodes"]):
             self.broken("I8", "a lease of a dead node ended, and nobody ran its job", job_id,
                         f"{run.at - lease_end:.1f} s after its lease")
 
-    def asked_for(self, kind, latest):
-        """The latest moment at which a job of this type must have been given out that was to be had at `latest`: later
-        if each consumer waited for the answer of a dead node then."""
-        polls = self.history.polls[kind["name"]]
-        first = bisect.bisect(polls, (latest, math.inf))
-        if kind["kind"] != "pull" or first == len(polls) or polls[first][1] <= latest:
+    def asked_for(self, kind, latest, stopped):
+        """The latest moment at which a job of this type must have been given out that was free at `latest`: later, if
+        all consumers waited for the nodes that had stopped then."""
+        if kind["kind"] != "pull":
             return latest
-        return polls[first][1] + CATCH_UP
+        asked = min((poll["b"] for poll in self.history.polls[kind["name"]]
+                     if poll["t"] >= latest and poll["node"] not in stopped), default=latest)
+        return latest if asked <= latest else asked + CATCH_UP
 
     def check_memory(self):
         for event in self.history.memory:

@@ -20,12 +20,15 @@ class Consumer(Caller):
     def lease(self, type):
         sent, heard, answer, _, reply = self.client.call(
             "POST", f"/v1/types/{type}/lease", {"max": 100, "wait_ms": 1000}, timeout=5)
+        self.history.write("poll", b=sent, t=heard, type=type, node=self.load.nodes[self.client.port])
         if answer != "ok":
             self.is_over.wait(0.2)
             return []
         items = reply["items"]
-        self.history.write("lease", b=sent, t=heard, type=type, node=items[0]["node"] if items else None, items=[
-            [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]] for item in items])
+        if items:
+            self.history.write("lease", b=sent, t=heard, type=type, node=items[0]["node"], items=[
+                [item["job_id"], item["lease_token"], time_of(item["lease_until"]), item["attempts"]]
+                for item in items])
         return items
 
     def work(self):

@@ -16,7 +16,8 @@ when its answer came, or when the thing happened. An answer is `ok`, `refused` (
   start    t, id, attempt, answer (what the handler will say: done, fail, dead),     a webhook came
            node (that claimed the job), takes (s, until it began to answer), sent_in (s, until the answer was sent),
            sent (what the node's stamp says, for readers)
-  lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs, or none, came to a consumer
+  poll     b, t, type, node                                                          a consumer asked a node for jobs
+  lease    b, t, type, node, items [[id, token, until, attempt]]                     jobs came to a consumer
   settle   b, t, answer, kind (ack, nack, extend), items [[id, token, result]], delay, until (extend: the new end)
   seen     b, t, id, status                                                          what a reader saw
   fault    name, on, off, and what it can cause (see faults.py): loses_claims, repeats, hastens, ends_permits;

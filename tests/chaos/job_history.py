@@ -51,7 +51,7 @@ class History:
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
         self.faults, self.memory, self.snapshots, self.places, self.paused = [], [], [], [], []
         self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
-        self.polls = collections.defaultdict(list)  # by type, (heard, sent) of what consumers asked and nodes answered
+        self.polls = collections.defaultdict(list)  # by type
         self.refused = 0
         for event in events:
             getattr(self, "on_" + event["e"])(event)
@@ -59,8 +59,6 @@ class History:
             runs.sort(key=lambda run: run.at)
         self.faults.sort(key=lambda fault: fault["on"])
         self.places.sort(key=lambda event: event["t"])
-        for polls in self.polls.values():
-            polls.sort()
         self.give_answers()
 
     def on_type(self, event):
@@ -110,9 +108,11 @@ class History:
                                          given_up=given_up, node=event.get("node")))
         self.busy[event["id"]].append((at, answered))
 
+    def on_poll(self, event):
+        self.polls[event["type"]].append(event)
+
     def on_lease(self, event):
         ttr = self.types[event["type"]]["ttr"]
-        self.polls[event["type"]].append((event["t"], event["b"]))
         for job_id, token, until, attempt in event["items"]:
             claimed = min(event["t"], until - ttr)  # `until` is of a clock that may be ahead
             self.runs[job_id].append(Run(attempt, event["t"], claimed, token=token, leased_until=until, until=until,

@@ -142,22 +142,23 @@ class BooksAndLimits(unittest.TestCase):
             self.assertFalse(judge(19.2, stopped, heartbeat_timeout=5))
         self.assertFalse(judge(19.2, fault(14, 20, nodes=["a"], stopped=15.2)))  # it had ended before
 
-    def test_a_lease_that_ended_waits_for_a_consumer_who_asked_a_dead_node(self):
+    def test_a_lease_that_ended_waits_for_consumers_who_asked_a_frozen_node(self):
         late = ("I8", "a lease of a dead node ended, and nobody ran its job")
         def judge(again, *polls):
             first, other = [{**lease("1", token, at, n), "node": node}
                             for token, at, n, node in (("x", 10.1, 1, "a"), ("y", again, 2, "b"))]
-            polls = [{**first, "b": sent, "t": heard, "items": []} for sent, heard in polls]
+            polls = [{"e": "poll", "type": "pull", "node": node, "b": sent, "t": heard} for node, sent, heard in polls]
             events = [*TYPES, create("k", "1", "pull"), first, other, settle("1", "y", again + 0.1), *polls,
                       fault(10.2, 30, "freeze", nodes=["a"], stopped=10.3)]
             checker = Checker(History(events), [row("1", type="pull", attempts=2)], heartbeat_timeout=2)
             return late in [(violation.invariant, violation.what) for violation in checker.check()]
         # The lease ends at 15.1, and the others have four seconds for it.
-        self.assertFalse(judge(21.0))  # nobody asked
-        self.assertFalse(judge(21.0, (14.0, 15.0)))
-        self.assertTrue(judge(21.0, (19.0, 19.2)))
-        self.assertTrue(judge(21.0, (19.3, 19.4)))
-        self.assertFalse(judge(20.2, (19.3, 19.4)))  # jobs that were due before it came first
+        self.assertFalse(judge(19.0, ("b", 18.0, 19.0)))
+        self.assertFalse(judge(21.0, ("b", 14.0, 15.0), ("a", 15.0, 20.5), ("b", 20.5, 21.0)))
+        self.assertFalse(judge(21.0, ("b", 14.0, 15.0), ("a", 16.0, 20.0), ("b", 20.1, 20.9), ("b", 20.9, 21.0)))
+        self.assertTrue(judge(21.6, ("a", 15.0, 20.5), ("b", 20.5, 21.5), ("b", 21.5, 21.6)))
+        self.assertTrue(judge(21.0, ("a", 15.0, 20.5), ("b", 18.0, 19.2), ("b", 20.5, 21.0)))  # another asked
+        self.assertTrue(judge(21.0, ("b", 15.0, 20.0), ("b", 20.2, 21.0)))  # a living node did not answer
 
     def test_memory_is_bounded(self):
         def memory(mb):

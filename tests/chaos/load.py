@@ -187,8 +187,9 @@ class Load:
 
     KEPT = 4000  # jobs that changers choose from
 
-    def __init__(self, ports, databases, path, seed, rate, batch, spread_s, prefix=""):
-        self.ports, self.seed, self.rate, self.batch, self.spread_s = ports, seed, rate, batch, spread_s
+    def __init__(self, nodes, databases, path, seed, rate, batch, spread_s, prefix=""):
+        self.nodes, self.ports = nodes, list(nodes)  # names by port
+        self.seed, self.rate, self.batch, self.spread_s = seed, rate, batch, spread_s
         self.databases, self.prefix, self.pause_s = databases, prefix, 0.02
         self.history = Writer(path)
         self.is_over, self.is_giving_up, self.is_at_rest = (threading.Event() for _ in range(3))

@@ -1,5 +1,6 @@
 // A server that does not answer. On PostgreSQL alone: a session of the fake has no wire.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "postgres/pg_client_store.h"
 #include "postgres/pg_job_store.h"
@@ -128,6 +129,47 @@ TEST_F(SilentSession, ACreateInDoubtIsNotTakenForAnotherJob) {
   const auto created = client_store.create({&job, 1}, CreateMode::each_by_itself);
   ASSERT_FALSE(created) << "job " << created->front().job_id << " is the stranger's";
   EXPECT_EQ(created.error().code, ErrorCode::in_doubt) << created.error().message;
+}
+
+// A server process that answers nobody while this object lives.
+class StoppedProcess {
+ public:
+  explicit StoppedProcess(pid_t pid) : pid_(pid) { EXPECT_EQ(::kill(pid_, SIGSTOP), 0); }
+  ~StoppedProcess() { ::kill(pid_, SIGCONT); }
+  StoppedProcess(const StoppedProcess&) = delete;
+  StoppedProcess& operator=(const StoppedProcess&) = delete;
+
+ private:
+  const pid_t pid_;
+};
+
+int server_process(pqxx::nontransaction& tx) { return tx.exec1("SELECT pg_backend_pid()")[0].as<int>(); }
+
+// It may have died while it was idle. The call waits for its own time limit otherwise, and a write is in doubt then.
+TEST(IdleSession, ReplacesAConnectionThatDoesNotAnswer) {
+  TestDatabase database{4};
+  Session session{{.url = database.url(), .idle_for = milliseconds(0)}};
+  session.answer_within(milliseconds(500));
+  const auto first = session.write<int>(server_process);
+  ASSERT_TRUE(first) << first.error().message;
+  const StoppedProcess silent(*first);
+  const auto second = session.write<int>(server_process);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_NE(*second, *first);
+  EXPECT_EQ(session.connections(), 2U);
+}
+
+// Else each call would be two.
+TEST(IdleSession, TrustsAConnectionThatWasJustUsed) {
+  TestDatabase database{4};
+  Session session{{.url = database.url(), .idle_for = std::chrono::minutes(1)}};
+  session.answer_within(milliseconds(500));
+  const auto first = session.write<int>(server_process);
+  ASSERT_TRUE(first) << first.error().message;
+  const StoppedProcess silent(*first);
+  const auto second = session.write<int>(server_process);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::in_doubt) << second.error().message;
 }
 
 }  // namespace

@@ -284,7 +284,6 @@ class FakeRelaySession final : public RelaySession {
  public:
   FakeRelaySession(FakeOutbox& outbox, const Clock& clock, FaultPoint& faults)
       : outbox_(outbox, clock, faults), intake_(outbox, clock, faults), types_(outbox.data(), &clock, &faults) {}
-  void answer_within(Duration) override {}
   OutboxStore& outbox() override { return outbox_; }
   IntakeStore& intake() override { return intake_; }
   TypeStore& types() override { return types_; }

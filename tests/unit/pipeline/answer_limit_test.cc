@@ -1,4 +1,4 @@
-#include "ports/answer_limit.h"
+#include "pipeline/answer_limit.h"
 
 #include <gtest/gtest.h>
 
