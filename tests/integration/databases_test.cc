@@ -173,13 +173,16 @@ TEST(Databases, WithoutTheControlDatabaseTheOthersContinue) {
   ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
   NodeOn node(urls);
   node.put_noop();
-  const auto keys = node.keys_at("b", 4);
+  auto keys = node.keys_at("b", 5);
+  EXPECT_EQ(node.create(keys.back(), 1).status, 201);
+  keys.pop_back();
+  ASSERT_TRUE(eventually([&] { return done_in(b.url()) == 1; })) << "the node has its shards";
   const auto version = number(a.url(), "SELECT version FROM tocsin.shard_map");
   a.crash();
   EXPECT_TRUE(eventually([&] { return node.check_of("a") == "does not answer"; }));
   EXPECT_EQ(node.rest().get("/readyz").status, 200);
   for (const std::string& key : keys) EXPECT_EQ(node.create(key, 300).status, 201);
-  EXPECT_TRUE(eventually([&] { return done_in(b.url()) == 4; })) << "long after its heartbeats went unanswered";
+  EXPECT_TRUE(eventually([&] { return done_in(b.url()) == 5; })) << "long after its heartbeats went unanswered";
   a.start();
   EXPECT_TRUE(eventually([&] { return node.is_whole(); }));
   EXPECT_EQ(number(a.url(), "SELECT version FROM tocsin.shard_map"), version);
