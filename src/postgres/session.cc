@@ -25,7 +25,7 @@ PGconn* raw(const pqxx::connection_base& connection);
 
 // Longer than a statement may take. A process that does not end by then waits for its disk.
 constexpr std::chrono::seconds kUnfinishedFor(20);
-constexpr std::chrono::seconds kProbe(2);  // for the answer of a connection that was idle
+constexpr std::chrono::seconds kProbe(2);  // time for the answer to SELECT 1 after idle_for
 constexpr int kLeastConnectTime = 2;       // seconds; libpq knows no less
 constexpr const char* kWaitCancelled = "the wait for a synchronous standby was cancelled: it may lack the commit";
 

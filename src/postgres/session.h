@@ -10,7 +10,8 @@
 // detects a pooler when it connects, and then sends statements as text. The role must have the settings then (see
 // server_report() in registry.h).
 //
-// A connection that was idle is asked first whether it answers: it may have died and told nobody. Else it is replaced.
+// A connection may die while it is idle, without a sign. After 3 s without a call (idle_for) the session sends SELECT 1
+// before the next call, and replaces a connection that does not answer within 2 s.
 // After a call without an answer the next connection first ends the server process that may still execute it. Until
 // that process is gone, for 20 s at most unless it waits for a standby, calls end with Error unavailable. So a session
 // leaves one process behind, however often it tries, and what it reads after a write in doubt (it may have happened) is
@@ -57,7 +58,7 @@ struct SessionConfig {
   // Called by ClientStore::retry_many() with the Error of a dead job that the database refuses to revive, the same way.
   std::function<void(const Error&)> on_refused_retry = nullptr;
   int connect_timeout_s = 5;                  // unless the URL gives one
-  std::chrono::milliseconds idle_for{3'000};  // a connection without a call for so long counts as idle
+  std::chrono::milliseconds idle_for{3'000};  // after this time without a call, SELECT 1 precedes the next call
   // Commits wait for synchronous standbys, and after a write in doubt the session does. False: neither, and
   // synchronous_commit is local (through a pooler the role's). A promotion may lose what the session writes and reads.
   // False is only for data that is in no caller's answer.
@@ -179,9 +180,8 @@ class Session {
 
   const SessionConfig& config() const { return config_; }
   void disconnect();  // the next call connects again
-  // How often it has connected. A connection that was lost while idle, or is silent, is replaced without an Error. The
-  // new one may reach a standby that has taken over without the last commits; a caller compares the number to notice
-  // that.
+  // How often it has connected. A connection that was lost while idle is replaced without an Error. The new one may
+  // reach a standby that has taken over without the last commits; a caller compares the number to notice that.
   std::uint64_t connections() const { return connections_; }
 
  private:

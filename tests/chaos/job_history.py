@@ -51,7 +51,7 @@ class History:
         self.runs, self.settles = collections.defaultdict(list), collections.defaultdict(list)
         self.faults, self.memory, self.snapshots, self.places, self.paused = [], [], [], [], []
         self.busy = collections.defaultdict(list)  # by job, [begin, end] of what its handler did
-        self.polls = collections.defaultdict(list)  # by type
+        self.polls = collections.defaultdict(list)  # by type, what consumers asked
         self.refused = 0
         for event in events:
             getattr(self, "on_" + event["e"])(event)

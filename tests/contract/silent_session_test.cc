@@ -131,7 +131,7 @@ TEST_F(SilentSession, ACreateInDoubtIsNotTakenForAnotherJob) {
   EXPECT_EQ(created.error().code, ErrorCode::in_doubt) << created.error().message;
 }
 
-// A server process that answers nobody while this object lives.
+// Stops a server process while this object lives: its connection stays open, and no call is answered.
 class StoppedProcess {
  public:
   explicit StoppedProcess(pid_t pid) : pid_(pid) { EXPECT_EQ(::kill(pid_, SIGSTOP), 0); }
@@ -145,7 +145,7 @@ class StoppedProcess {
 
 int server_process(pqxx::nontransaction& tx) { return tx.exec1("SELECT pg_backend_pid()")[0].as<int>(); }
 
-// It may have died while it was idle. The call waits for its own time limit otherwise, and a write is in doubt then.
+// Without the question the call waits until its time limit, and a write is in doubt then.
 TEST(IdleSession, ReplacesAConnectionThatDoesNotAnswer) {
   TestDatabase database{4};
   Session session{{.url = database.url(), .idle_for = milliseconds(0)}};
@@ -159,7 +159,7 @@ TEST(IdleSession, ReplacesAConnectionThatDoesNotAnswer) {
   EXPECT_EQ(session.connections(), 2U);
 }
 
-// Else each call would be two.
+// A question before each call would double the round trips of a busy session.
 TEST(IdleSession, TrustsAConnectionThatWasJustUsed) {
   TestDatabase database{4};
   Session session{{.url = database.url(), .idle_for = std::chrono::minutes(1)}};
