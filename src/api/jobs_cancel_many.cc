@@ -59,8 +59,10 @@ void write_ids(JsonWriter& out, const char* name, const std::vector<JobId>& ids)
 
 void answer_cancelled(const ApiContext& context, const CallPtr& call, const CancelFilter& filter,
                       const std::vector<CancelReply>& replies, Unnamed unnamed) {
-  for (const CancelReply& reply : replies)
+  for (const CancelReply& reply : replies) {
     if (is_of(CancelReply::Kind::refused, reply)) unnamed.unavailable.push_back(reply.job_id);
+    if (is_of(CancelReply::Kind::in_doubt, reply)) unnamed.in_doubt.push_back(reply.job_id);
+  }
   constexpr std::array kNames{
       std::pair{CancelReply::Kind::cancelled, "cancelled"}, std::pair{CancelReply::Kind::running, "running"},
       std::pair{CancelReply::Kind::finished, "finished"}, std::pair{CancelReply::Kind::not_found, "not_found"},
@@ -149,11 +151,16 @@ CancelReplies merged(CancelReplies replies, const std::vector<std::size_t>& at, 
   return replies;
 }
 
-// Passes the replies on, with the replies at the indices `at` replaced by `again`, the replies to a second try; if that
-// failed, passes `first` on as it is.
+// Passes the replies on, with the replies at the indices `at` replaced by `again`, the replies to a second try. If that
+// failed, the first ones hold, but for jobs that it may have cancelled.
 void take_again(const ApiContext& context, DatabaseId database_id, const CancelReplies& first,
                 const std::vector<std::size_t>& at, Result<CancelReplies> again, const TakeCancels& reply) {
-  if (!again && again.error().code == ErrorCode::in_doubt) return reply(again.error());
+  if (!again && again.error().code == ErrorCode::in_doubt) {
+    if (at.size() == first.size()) return reply(again.error());
+    CancelReplies replies = first;
+    for (const std::size_t i : at) replies[i].kind = CancelReply::Kind::in_doubt;
+    return reply(std::move(replies));
+  }
   if (!again) return reply(first);
   doubt_missing(context, database_id, *again);
   reply(merged(first, at, std::move(*again)));

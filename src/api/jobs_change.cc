@@ -50,7 +50,8 @@ void answer_cancel(const ApiContext& context, const CallPtr& call, JobId id, Dat
       return call->refuse(wrong_state(context, "finished", result->job));
     case CancelReply::Kind::not_found:
       return call->refuse(context.missing_job(id, asked));
-    case CancelReply::Kind::refused:  // only among many jobs; of one job it is an Error
+    case CancelReply::Kind::refused:  // only among many jobs, as in_doubt; of one job it is an Error
+    case CancelReply::Kind::in_doubt:
     case CancelReply::Kind::locked:
       return call->refuse(context.problem_of(locked_job(result->job_id), database_id));
   }

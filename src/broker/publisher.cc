@@ -34,13 +34,11 @@ Publisher::Publisher(std::string target, LinkMaker make_link, const Clock& clock
       make_link_(std::move(make_link)),
       clock_(clock),
       counts_(std::move(counts)),
-      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  TOCSIN_ASSERT(wake_fd_ >= 0);
-}
+      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
 Publisher::~Publisher() {
   stop(Duration(0));
-  ::close(wake_fd_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
 }
 
 void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime start_by, Handler::Finish finish) {
@@ -64,6 +62,7 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
 }
 
 bool Publisher::start_thread() {
+  if (wake_fd_ < 0) return false;  // the process has no more file descriptors
   try {
     thread_ = std::thread([this] { run_or_abort("publisher", [this] { run(); }); });
   } catch (const std::system_error&) {  // the machine has no more threads

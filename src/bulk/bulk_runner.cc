@@ -110,7 +110,19 @@ MonoTime BulkRunner::run_batch(MonoTime now) {
   return now;
 }
 
+bool BulkRunner::close_databases() {
+  for (const BulkDatabase& database : databases_) {
+    const auto changed = database.store->close(bulk_->bulk_id);
+    if (!changed) return false;
+    progress_[database.database_id] = *changed;
+  }
+  database_ = databases_.size();
+  return true;
+}
+
 bool BulkRunner::finish(BulkState state, std::string error) {
+  // A node that had the lease before may still send a batch.
+  if (state != BulkState::failed && database_ < databases_.size() && !close_databases()) return false;
   Bulk ended = *bulk_;
   ended.state = state;
   ended.changed = changed();

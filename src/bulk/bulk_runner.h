@@ -57,6 +57,7 @@ class BulkRunner final : public Stage {
   // then.
   bool load_progress();
   bool extend_lease(MonoTime now);
+  bool close_databases();  // no batch changes anything there any more; reads what was changed
   bool finish(BulkState state, std::string error);
   int batch_limit() const;
   std::int64_t changed() const;  // in all databases

@@ -49,11 +49,14 @@ class CppRunner::FunctionHandler final : public Handler {
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;
+    // From add() on the attempt may end at any moment, and its job with it.
+    ClaimedJob own = job;
+    const TypeId type = job.job.type_id;
     const std::uint64_t attempt = in_flight->add(finish, job.start_by);
     if (attempt == 0) return finish(Outcome::not_started(Duration(0)));
     // A task may outlive stop(): the clock must live as long as the process.
     const bool is_queued = runner_.workers_.try_run(
-        job.job.type_id, [in_flight, attempt, job, function = function_, pool = pool_, &clock = runner_.clock_] {
+        type, [in_flight, attempt, job = std::move(own), function = function_, pool = pool_, &clock = runner_.clock_] {
           const MonoTime begun = clock.now();
           if (begun >= job.start_by) return in_flight->end(attempt, Outcome::not_started(Duration(0)));
           if (!in_flight->begin(attempt)) return;

@@ -61,7 +61,9 @@ class SenderLoop {
     std::vector<ConnectionPtr> idle;         // the one used last is at the back
     std::shared_ptr<Lookup> lookup;          // the latest; exchanges share it until it is done
 
-    bool is_unused() const { return active.empty() && waiting.empty() && idle.empty(); }
+    // A lookup that nobody waits for keeps its origin: forgotten, it would be followed by another of the same name, and
+    // one name that hangs would take all threads of the resolver.
+    bool is_unused() const { return active.empty() && waiting.empty() && idle.empty() && (!lookup || lookup->is_done); }
   };
 
   void accept(const ExchangePtr& exchange);                 // begins it, or queues it at its origin

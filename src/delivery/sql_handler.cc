@@ -135,18 +135,20 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     const MonoTime now = calls_->clock.now();
     const Duration lease = claimed.lease_deadline - now;
     const MonoTime begin_by = now + longest_wait(lease);
-    const std::uint64_t in_flight = calls_->in_flight.add(finish, begin_by);
-    if (in_flight == 0) return finish(Outcome::not_started(Duration(0)));
+    Attempt attempt{0,
+                    {claimed.job.job_id, claimed.token},
+                    lease,
+                    claimed.lease_deadline,
+                    begin_by,
+                    claimed.job.attempts,
+                    claimed.job.max_attempts,
+                    claimed.job.attempts > 1};
+    // From here on the attempt may end at any moment, and its job with it.
+    attempt.in_flight = calls_->in_flight.add(finish, begin_by);
+    if (attempt.in_flight == 0) return finish(Outcome::not_started(Duration(0)));
     {
       MutexLock lock(mutex_);
-      waiting_.push_back({in_flight,
-                          {claimed.job.job_id, claimed.token},
-                          lease,
-                          claimed.lease_deadline,
-                          begin_by,
-                          claimed.job.attempts,
-                          claimed.job.max_attempts,
-                          claimed.job.attempts > 1});
+      waiting_.push_back(std::move(attempt));
     }
     ask_for_a_turn();
   }

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 8 << 20;  // of one batch
 constexpr int kDeadLetterMs = 10'000;
+constexpr std::int64_t kYear10000Ms = 253'402'300'800'000;  // a producer may write any time
 
 int ms(Duration length) { return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(length).count()); }
 
@@ -35,7 +36,7 @@ EntryMessage entry_of(const rd_kafka_message_t& message) {
   entry.id = id_of(message);
   rd_kafka_timestamp_type_t kind;
   if (const std::int64_t at = rd_kafka_message_timestamp(&message, &kind);
-      at > 0 && kind != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
+      at > 0 && at < kYear10000Ms && kind != RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
     entry.sent_at = WallTime(std::chrono::milliseconds(at));
   return entry;
 }
@@ -120,7 +121,8 @@ Status KafkaSource::open_dead_letters() {
   if (!conf) return conf.error();
   rd_kafka_conf_set(conf->get(), "enable.idempotence", "true", nullptr, 0);
   rd_kafka_conf_set(conf->get(), "message.timeout.ms", std::to_string(kDeadLetterMs).c_str(), nullptr, 0);
-  rd_kafka_conf_set_opaque(conf->get(), &dead_letter_failure_);
+  rd_kafka_conf_set(conf->get(), "message.max.bytes", "1000000000", nullptr, 0);  // as large as any that came
+  rd_kafka_conf_set_opaque(conf->get(), &dead_letter_report_);
   rd_kafka_conf_set_dr_msg_cb(conf->get(), on_delivery);
   auto client = make_kafka_client(RD_KAFKA_PRODUCER, std::move(*conf));
   if (!client) return client.error();
@@ -128,31 +130,50 @@ Status KafkaSource::open_dead_letters() {
   return Unit{};
 }
 
-void KafkaSource::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failure) {
-  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) *static_cast<std::string*>(failure) = rd_kafka_err2str(message->err);
+void KafkaSource::on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* report) {
+  DeadLetterReport& all = *static_cast<DeadLetterReport*>(report);
+  if (message->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+    all.too_large.push_back(*static_cast<const std::size_t*>(message->_private));
+  else if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+    all.failure = rd_kafka_err2str(message->err);
 }
 
 Status KafkaSource::send_dead_letters(const std::vector<std::optional<std::string>>& refusals) {
-  const std::string& topic = subscription_.dead_letter_topic;
-  if (topic.empty() || std::ranges::none_of(refusals, [](const auto& why) { return why.has_value(); })) return Unit{};
+  std::vector<std::size_t> refused;
+  for (std::size_t i = 0; i < refusals.size(); ++i)
+    if (refusals[i]) refused.push_back(i);
+  if (subscription_.dead_letter_topic.empty() || refused.empty()) return Unit{};
   if (!dead_letters_)
     if (Status done = open_dead_letters(); !done) return done;
-  dead_letter_failure_.clear();
-  for (std::size_t i = 0; i < refusals.size(); ++i) {
-    if (!refusals[i]) continue;
+  auto too_large = send_dead_letters(refused, refusals, /*has_values=*/true);
+  // The topic takes less than the one that they came from. Their consumer must go on, and the refusal tells their size.
+  if (too_large && !too_large->empty()) too_large = send_dead_letters(*too_large, refusals, /*has_values=*/false);
+  return too_large ? Status(Unit{}) : Status(too_large.error());
+}
+
+Result<std::vector<std::size_t>> KafkaSource::send_dead_letters(const std::vector<std::size_t>& refused,
+                                                                const std::vector<std::optional<std::string>>& refusals,
+                                                                bool has_values) {
+  const std::string& topic = subscription_.dead_letter_topic;
+  dead_letter_report_ = {};
+  for (const std::size_t& i : refused) {
     const rd_kafka_message_t& bad = *messages_[i];
     const std::string from = id_of(bad);
-    const auto code = rd_kafka_producev(
-        dead_letters_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-        RD_KAFKA_V_KEY(bad.key, bad.key_len), RD_KAFKA_V_VALUE(bad.payload, bad.len),
-        RD_KAFKA_V_HEADER("message-id", from.data(), from.size()),
-        RD_KAFKA_V_HEADER("tocsin-refusal", refusals[i]->data(), refusals[i]->size()), RD_KAFKA_V_END);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(code, "dead letter topic " + topic);
+    const auto code = rd_kafka_producev(dead_letters_.get(), RD_KAFKA_V_TOPIC(topic.c_str()),
+                                        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(bad.key, bad.key_len),
+                                        RD_KAFKA_V_VALUE(has_values ? bad.payload : nullptr, has_values ? bad.len : 0),
+                                        RD_KAFKA_V_HEADER("message-id", from.data(), from.size()),
+                                        RD_KAFKA_V_HEADER("tocsin-refusal", refusals[i]->data(), refusals[i]->size()),
+                                        RD_KAFKA_V_OPAQUE(const_cast<std::size_t*>(&i)), RD_KAFKA_V_END);
+    if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+      dead_letter_report_.too_large.push_back(i);
+    else if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return kafka_error(code, "dead letter topic " + topic);
   }
   const auto code = rd_kafka_flush(dead_letters_.get(), 2 * kDeadLetterMs);
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return kafka_error(code, "dead letter topic " + topic);
-  if (dead_letter_failure_.empty()) return Unit{};
-  return Error{ErrorCode::unavailable, "dead letter topic " + topic + ": " + dead_letter_failure_, {}};
+  if (dead_letter_report_.failure.empty()) return std::move(dead_letter_report_.too_large);
+  return Error{ErrorCode::unavailable, "dead letter topic " + topic + ": " + dead_letter_report_.failure, {}};
 }
 
 }  // namespace tocsin

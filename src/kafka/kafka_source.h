@@ -24,8 +24,9 @@ std::string position_id(const std::string& topic, std::int32_t partition, std::i
 
 // The id of a message is its header message-id, otherwise position_id(). By the id a repeated delivery finds the job
 // that exists. settle() sends refused messages to the dead letter topic, waits up to 20 s for that, and then commits
-// the offsets. If either fails, settle() returns an Error, and the messages are delivered again. A new group begins
-// with the oldest message. Thread: owner only (the consumer's).
+// the offsets. A message that is too large for that topic is sent without its value; if that is too large, it is
+// skipped. If either fails, settle() returns an Error, and the messages are delivered again. A new group begins with
+// the oldest message. Thread: owner only (the consumer's).
 class KafkaSource final : public EntrySource {
  public:
   explicit KafkaSource(KafkaSubscription subscription) : subscription_(std::move(subscription)) {}
@@ -37,16 +38,24 @@ class KafkaSource final : public EntrySource {
 
  private:
   Status open_dead_letters();
+  struct DeadLetterReport {
+    std::string failure;                 // why one was not written; empty: all others were
+    std::vector<std::size_t> too_large;  // for the topic
+  };
   Status send_dead_letters(const std::vector<std::optional<std::string>>& refusals);
-  // Called by the library for each dead letter. `failure`: &dead_letter_failure_.
-  static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* failure);
+  // Sends the messages with these indices. Returns those that are too large for the topic.
+  Result<std::vector<std::size_t>> send_dead_letters(const std::vector<std::size_t>& refused,
+                                                     const std::vector<std::optional<std::string>>& refusals,
+                                                     bool has_values);
+  // Called by the library for each dead letter, whose opaque is its index. `report`: &dead_letter_report_.
+  static void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* report);
 
   const KafkaSubscription subscription_;
   // Messages of the last receive() that are not settled. The destructor frees them before client_, which they refer to.
   std::vector<KafkaPtr<rd_kafka_message_t>> messages_;
-  std::string dead_letter_failure_;    // why a dead letter of the last settle() failed; empty: none did
-  KafkaPtr<rd_kafka_t> dead_letters_;  // the producer, made at the first dead letter
-  KafkaPtr<rd_kafka_t> client_;        // the consumer, made by open()
+  DeadLetterReport dead_letter_report_;  // of the last settle()
+  KafkaPtr<rd_kafka_t> dead_letters_;    // the producer, made at the first dead letter
+  KafkaPtr<rd_kafka_t> client_;          // the consumer, made by open()
 };
 
 }  // namespace tocsin

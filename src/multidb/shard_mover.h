@@ -114,6 +114,7 @@ class ShardMover {
   Status count_failures(const ShardMove& move);
   Result<std::string> source_of(const ShardMove& move);
   Status prepare_copy(const ShardMove& move);
+  Status begin_anew(const ShardMove& move);
   Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);
   Status switch_over(ShardMove& move);
@@ -122,6 +123,7 @@ class ShardMover {
   Result<bool> wait_until_same(const ShardMove& move);
   Status complete(ShardMove& move);
   Status roll_back(ShardMove& move);
+  Status stop_replication(const ShardMove& move);
   Status unlink(const ShardMove& move);
   Status clear(const ShardMove& move, DatabaseId database_id);
   Status end(const ShardMove& move);

@@ -35,16 +35,33 @@ Result<std::string> ShardMover::source_of(const ShardMove& move) {
   return given;
 }
 
+// A subscription continues with its own slot only. A failover of the source loses the slot, and a new one begins later:
+// what was committed in between would be missing in the target.
 Status ShardMover::prepare_copy(const ShardMove& move) {
   if (auto done = mirror_types(move); !done) return done;
+  const auto slot = copy_at(move.source).slot(move);
+  if (!slot) return about(move.source, slot.error());
+  auto subscription = copy_at(move.target).subscription(move);
+  if (!subscription) return about(move.target, subscription.error());
+  if (*subscription != ShardCopy::Subscription::none) {
+    const auto has_slot = copy_at(move.source).has_slots({*slot});
+    if (!has_slot) return about(move.source, has_slot.error());
+    if (!*has_slot || *subscription == ShardCopy::Subscription::disabled) {
+      say("the copy cannot continue, because " +
+          (*has_slot ? "it was being ended" : name(move.source) + " has lost its replication slot") +
+          ": copying again");
+      if (auto done = begin_anew(move); !done) return done;
+      *subscription = ShardCopy::Subscription::none;
+    }
+  }
   if (auto done = copy_at(move.source).publish(move); !done) return about(move.source, done.error());
+  if (*subscription == ShardCopy::Subscription::none)
+    if (auto done = copy_at(move.source).make_slot(move); !done) return about(move.source, done.error());
   const auto tables = at(move.source).tables(move.shard);
   if (!tables) return tables.error();
   if (auto done = copy_at(move.target).make_history(*tables); !done) return about(move.target, done.error());
   const auto source = source_of(move);
   if (!source) return source.error();
-  const auto slot = copy_at(move.source).slot(move);
-  if (!slot) return about(move.source, slot.error());
   if (auto done = copy_at(move.target).subscribe(move, *source, *slot); !done) return about(move.target, done.error());
   return Unit{};
 }
@@ -58,9 +75,15 @@ Status ShardMover::mend_copy(const ShardMove& move) {
   if (!is_well) return about(move.source, is_well.error());
   if (*is_well) return Unit{};
   say("a table cannot catch up, because " + name(move.source) + " has lost its replication slot: copying again");
-  if (auto done = unlink(move); !done) return done;
-  if (auto done = clear(move, move.target); !done) return done;
+  if (auto done = begin_anew(move); !done) return done;
   return prepare_copy(move);
+}
+
+// Removes the subscription after the rows: without it nobody knows that they are there.
+Status ShardMover::begin_anew(const ShardMove& move) {
+  if (auto done = stop_replication(move); !done) return done;
+  if (auto done = clear(move, move.target); !done) return done;
+  return unlink(move);
 }
 
 Status ShardMover::check_workers(const ShardMove& move) {
@@ -135,11 +158,16 @@ Status ShardMover::wait_until_close(const ShardMove& move) {
   }
 }
 
-// Replication ends before anything is deleted, or the deletions would be replicated.
-Status ShardMover::unlink(const ShardMove& move) {
+Status ShardMover::stop_replication(const ShardMove& move) {
   const auto slots = copy_at(move.target).stop_workers(move);
   if (!slots) return about(move.target, slots.error());
   if (auto done = copy_at(move.source).drop_slots(move, *slots); !done) return about(move.source, done.error());
+  return Unit{};
+}
+
+// Replication ends before anything is deleted, or the deletions would be replicated.
+Status ShardMover::unlink(const ShardMove& move) {
+  if (auto done = stop_replication(move); !done) return done;
   if (auto done = copy_at(move.target).unsubscribe(move); !done) return about(move.target, done.error());
   if (auto done = copy_at(move.source).unpublish(move); !done) return about(move.source, done.error());
   return Unit{};

@@ -131,8 +131,11 @@ std::vector<EndpointInfo> NodeStatus::endpoints() const {
 
 std::vector<ScannedDatabase> NodeStatus::scanned(MonoTime now) const {
   std::vector<ScannedDatabase> scanned;
-  for (const auto& database : map_.all())
-    scanned.push_back({database->database_id(), database->shared().scans.age(now)});
+  for (const auto& database : map_.all()) {
+    // One that is not open is scanned without its shards.
+    const bool is_open = !database->unavailable_reason();
+    scanned.push_back({database->database_id(), is_open ? database->shared().scans.age(now) : std::nullopt});
+  }
   return scanned;
 }
 

@@ -61,7 +61,7 @@ MonoTime Claimer::step(MonoTime now) {
       return now + kSecondaryLooksAgain;  // no wake-up comes when hot types may be served again
     return role_ == ClaimerRole::primary ? batch.again : kWhenWoken;
   }
-  return batch.is_instant ? fire(now, std::move(batch)) : claim(now, std::move(batch));
+  return batch.is_instant ? fire(now, std::move(batch)) : claim(now, *db_now, std::move(batch));
 }
 
 // A crash of the database undoes a claim that is not on disk, and a cancel may be acknowledged before this node sees
@@ -77,9 +77,9 @@ bool Claimer::must_be_durable(const DueBatch& batch, const TypeCatalog& catalog)
   return std::ranges::any_of(batch.jobs, starts_outside, &Candidate::type_id);
 }
 
-MonoTime Claimer::claim(MonoTime now, DueBatch batch) {
+MonoTime Claimer::claim(MonoTime now, WallTime db_now, DueBatch batch) {
   const auto catalog = shared_.catalog.get();
-  const ClaimTicket ticket{random_.int64(), shared_.config.node, must_be_durable(batch, *catalog)};
+  const ClaimTicket ticket{random_.int64(), shared_.config.node, must_be_durable(batch, *catalog), db_now};
   ClaimCall sent{std::move(batch), ticket, now, is_slow_, catalog, {}, {}};
   if (const auto& backlog = sent.batch.backlog) sent.slots[backlog->lane.type_id] = sent.batch.limit;
   for (const Candidate& job : sent.batch.jobs) ++sent.slots[job.type_id];
@@ -125,6 +125,7 @@ MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
   if (claims.error().code == ErrorCode::in_doubt) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
+    ++shared_.claims_in_doubt;
   } else {
     for (const auto& [type, n] : sent.slots) shared_.release_unused(type, n, sent.batch.pace());
     if (sent.batch.backlog && is_refused_row(claims.error())) {
@@ -159,6 +160,7 @@ MonoTime Claimer::resolve(MonoTime now) {
     return now + shared_.config.retry_pause;
   }
   ClaimCall sent = *std::exchange(unresolved_, std::nullopt);
+  --shared_.claims_in_doubt;
   claimed_at_ = sent.at;
   accept(std::move(sent), now, std::move(*won));
   return now;

@@ -94,7 +94,7 @@ class Claimer final : public Stage {
   // Notes that the database's clock showed `shown` during the call that was sent at `asked`. The next step adds that to
   // the clock estimate (DbClock).
   void note_clock(MonoTime asked, WallTime shown) { shown_ = {asked, std::max(shown, shown_.second)}; }
-  MonoTime claim(MonoTime now, DueBatch batch);
+  MonoTime claim(MonoTime now, WallTime db_now, DueBatch batch);
   // Whether the claim waits until it is on disk (ClaimTicket::is_durable): always for pull types, after a slow claim,
   // and, unless EngineConfig::async_claims is set, for types whose attempts start outside the database.
   bool must_be_durable(const DueBatch& batch, const TypeCatalog& catalog) const;

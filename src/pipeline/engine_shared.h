@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -89,8 +90,9 @@ struct EngineShared {
   MembershipState membership;
   DbClock db_clock;
   ScanProgress scans;
-  UnansweredSince answers;  // since when the finisher waits for an answer
-  KnownJobs known;          // the unclaimed jobs in memory
+  UnansweredSince answers;              // since when the finisher waits for an answer
+  std::atomic<int> claims_in_doubt{0};  // calls without an answer, whose jobs have not started
+  KnownJobs known;                      // the unclaimed jobs in memory
   const std::shared_ptr<FlowControl> flow;
   ConcurrencyLimiter limiter;
   const std::shared_ptr<PollQueue> polls;  // waiting consumers of the node -> claimers

@@ -158,7 +158,8 @@ class ClientStore {
   //  - Of an id given twice one reply is `cancelled`, the other `finished`.
   //  - Locked rows come last. `wait` says whether the call waits for them; rows that are still locked then are answered
   //    `locked`. With LockWait::none a locked row delays the others by some 50 ms.
-  //  - Jobs that were not reached before the connection was lost are answered `locked`, too.
+  //  - Jobs that were not reached before the connection was lost, or that cannot be read because their table is locked,
+  //    are answered `locked`, too, if others have an answer.
   // Error in_doubt: some jobs may be cancelled. Error of a refused row: the database refuses all jobs.
   virtual Result<std::vector<CancelReply>> cancel(std::span<const JobId> jobs, LockWait wait) = 0;
 
@@ -173,7 +174,8 @@ class ClientStore {
   //    did. A repeated cancel is answered as in cancel().
   //  - A round is one transaction, or several if rows of it are locked.
   //  - A locked row delays its round by some 50 ms; its own request is answered `locked`.
-  //  - A request of which the database refuses a row is answered with its Error, and costs no other one.
+  //  - A request of which the database refuses a row is answered with its Error, and costs no other one. So is one
+  //    that changed nothing and whose job or key cannot be read.
   // Error in_doubt: some requests may be written. REQUIRES: at most 1,000 requests.
   static constexpr std::size_t kMostOfOneKeyTogether = 100;
   static constexpr std::size_t kMostNamed = 1'000;
@@ -190,11 +192,11 @@ class ClientStore {
 
   // Makes dead jobs of types that are not removed pending, due now, with attempts 0 and their errors. One reply per id,
   // in order. Of an id given twice one reply is `changed`. A job that the database refuses to revive has its own Error,
-  // and costs no other one. Waits for no locked row, and for a key that another transaction holds, or a locked table,
-  // some 5 ms; ten times at most. Jobs that were not reached by then, or after kMostRefusedInARow refused ones, are
-  // answered `locked`, as those with a held key and those of a type whose removal is undecided are; further calls reach
-  // them. A dead job whose id a live job has gets a fresh id, and the id is answered for the live one. Error in_doubt:
-  // some may be changed.
+  // and so has one that was not revived and cannot be read; neither costs another one. Waits for no locked row, and for
+  // a key that another transaction holds, or a locked table, some 5 ms; ten times at most. Jobs that were not reached
+  // by then, or after kMostRefusedInARow refused ones, are answered `locked`, as those with a held key and those of a
+  // type whose removal is undecided are; further calls reach them. A dead job whose id a live job has gets a fresh id,
+  // and the id is answered for the live one. Error in_doubt: some may be changed.
   virtual Result<std::vector<Result<ChangeReply>>> retry_each(std::span<const JobId> jobs) = 0;
 
   // Makes at most `limit` (1..10,000) dead jobs of a type pending that died in [from, to), first the jobs that died

@@ -32,12 +32,13 @@ struct CancelReply {
     locked,   // nothing was changed: another transaction holds the row, or its shard is moving; ask again
     refused,  // nothing was changed: the database refuses to write the row (ports/row_refusal.h), or was not asked
               // because it refuses many; ask again. Not in ChangeBatchReply
+    in_doubt,  // the job may have been cancelled. No store answers this: its call ends with an Error
   };
   Kind kind = Kind::not_found;
   // The id asked for. If that is an alias id (the id of a repeated SQL create whose idempotency key another job had):
   // the id of the other job.
   JobId job_id = 0;
-  std::optional<Job> job;  // the job as it is now; empty for not_found, locked and refused
+  std::optional<Job> job;  // the job as it is now; empty for not_found, locked, refused and in_doubt
 };
 
 // Answer to a change of a pending job, and to retry.

@@ -103,6 +103,8 @@ struct ClaimTicket {
   // True: claim and claim_due wait until the commit is on disk, so that no crash of the database undoes the claim.
   // Needed for handlers that start outside of the database.
   bool is_durable = false;
+  // A lower bound of the database's clock before the claim is sent. claimed_with() of a lane reads from here on.
+  WallTime sent_after{};
 };
 
 struct RefusedClaim {
@@ -187,8 +189,9 @@ class JobStore {
   // was due and unlocked. A row error: the database refuses the first row.
   virtual Result<Claims> claim_due(Lane lane, DueSpan span, int limit, Duration ttr, const ClaimTicket& ticket) = 0;
 
-  // For a claim that returned Error in_doubt: the jobs that the claim with this ticket won and still holds, each once,
-  // without fire_at_before. Pass the ids of the `jobs` of claim(), or the `lane` of claim_due().
+  // For a claim that returned Error in_doubt: the jobs that the claim with this ticket won and still holds, also those
+  // whose lease has ended, each once, without fire_at_before. Pass the ids of the `jobs` of claim(), or the `lane` of
+  // claim_due().
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, std::span<const JobId> jobs) = 0;
   virtual Result<std::vector<ClaimedJob>> claimed_with(const ClaimTicket& ticket, Lane lane) = 0;
 

@@ -4,7 +4,8 @@
 // PgMoveStore and PgShardCopy (src/postgres), and in tests/support/fake_moves.h.
 //
 // A move by its states, with the calls of the control database (C), the source (S) and the target (T):
-//   copying    C take; S and T note; S publish; T make_history, subscribe; until all is copied() and little behind()
+//   copying    C take; S and T note; S publish, make_slot; T make_history, subscribe; until all is copied() and little
+//              behind()
 //   switching  C set_state; S freeze; until behind() is 0; C flip. If that lasts too long, back to copying:
 //              C set_state; S unfreeze; C set_writable
 //   switched   T open; C set_writable; T stop_workers; S drop_slots; T unsubscribe; S unpublish; S take_counts;
@@ -163,9 +164,11 @@ class ShardCopy {
 
   // ---- source
 
-  // Creates the publication and the slot, or adds the tables that the publication lacks. A new slot waits until every
-  // open transaction that has written ends, for up to a day. Error invalid: the server's wal_level is not logical.
+  // Creates the publication, or adds the tables that it lacks. Error invalid: the server's wal_level is not logical.
   virtual Status publish(const ShardMove& move) = 0;
+  // Creates the slot unless it is there. It waits until every open transaction that has written ends, for up to a day.
+  // REQUIRES: there is no subscription: it would not get what was committed since its slot was lost.
+  virtual Status make_slot(const ShardMove& move) = 0;
   // Whether all of MoveStore::tables() are published; false when a day of history has begun since publish().
   virtual Result<bool> publishes_all(const ShardMove& move) = 0;
   virtual Status unpublish(const ShardMove& move) = 0;          // drops the publication
@@ -177,17 +180,23 @@ class ShardCopy {
   virtual Result<bool> has_slots(const std::vector<std::string>& names) = 0;
   // The source's current position in its write-ahead log, as text.
   virtual Result<std::string> position() = 0;
-  // Bytes of the log up to `position` that the target has not confirmed; 0: it has all of it. Error invalid: the slot
-  // is gone.
+  // Bytes of the log up to `position` that the target has not confirmed; 0: it has all of it. Error conflict: the slot
+  // is gone, so the copy must begin anew.
   virtual Result<std::int64_t> behind(const ShardMove& move, const std::string& position) = 0;
 
   // ---- target
 
+  enum class Subscription {
+    none,
+    enabled,
+    disabled,  // by stop_workers()
+  };
+  virtual Result<Subscription> subscription(const ShardMove& move) = 0;
   // Creates the history tables among `tables`, the source's MoveStore::tables().
   virtual Status make_history(const std::vector<std::string>& tables) = 0;
   // Creates the subscription, or updates its connection and its list of tables. `source`: the connection string by
   // which this server reaches the source. `slot`: ShardCopy::slot() of the source. Error invalid: the server reaches no
-  // database by it, or another one.
+  // database by it, or another one. REQUIRES: the subscription is not disabled.
   virtual Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot) = 0;
   // Empty; or, human-readable, that other subscriptions have all workers of this server, so this one cannot copy. An
   // operator must change that.

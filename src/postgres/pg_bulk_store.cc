@@ -236,11 +236,12 @@ Result<std::int64_t> PgBulkStore::count(const BulkRequest& request) {
   return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
     const BulkFilter& filter = request.filter;
     const std::string status = std::to_string(static_cast<int>(status_changed_by(request.action)));
-    if (filter.type_id && !filter.biz_id && !filter.from && !filter.to && !filter.reason) {
+    const bool is_live = request.action != BulkAction::retry;
+    // Retention takes dead jobs away without their counts.
+    if (is_live && filter.type_id && !filter.biz_id && !filter.from && !filter.to && !filter.reason) {
       const std::string sql = sql::statement("bulk_count_type", {{"status", status}});
       return tx.exec_params1(sql, *filter.type_id)[0].as<std::int64_t>();
     }
-    const bool is_live = request.action != BulkAction::retry;
     const std::string matching = conditions(filter, tx, is_live);
     const auto sql =
         sql::statement("bulk_count", {{"table", bulk_table(is_live)}, {"status", status}, {"conditions", matching}});

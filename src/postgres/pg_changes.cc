@@ -88,15 +88,23 @@ PgChanges::SubBatch PgChanges::next_sub_batch() {
 }
 
 Result<ChangeBatchReply> PgChanges::run() {
+  std::optional<Error> unreadable;
   for (SubBatch part = next_sub_batch(); !part.is_empty(); part = next_sub_batch()) {
+    if (unreadable) {
+      refuse_all(part, *unreadable);
+      continue;
+    }
     refuse_untried(part);
     if (part.is_empty()) continue;
-    Status done = write(part);
-    if (done) done = answer_unchanged(part);
-    if (done) continue;
-    // Earlier transactions stay written, and an Error cannot say which.
-    const Error& error = done.error();
-    return has_written_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
+    if (const Status done = write(part); !done) {
+      // Earlier transactions stay written, and an Error cannot say which.
+      const Error& error = done.error();
+      return has_written_ ? Error{ErrorCode::in_doubt, error.message, ""} : error;
+    }
+    if (const Status read = answer_unchanged(part); !read) {
+      unreadable = read.error();
+      leave_unanswered(part, *unreadable);
+    }
   }
   if (const Status done = redo_for_existing_jobs(); !done) return Error{ErrorCode::in_doubt, done.error().message, ""};
   answer_repeated_cancels();
@@ -271,16 +279,38 @@ Status PgChanges::answer_unchanged(const SubBatch& part) {
   Indices keys;
   std::ranges::copy_if(part.key_cancels, std::back_inserter(keys),
                        [&](std::size_t i) { return !refused_keys_.of.contains(i); });
-  return session_.read([&](pqxx::nontransaction& tx) {
-    // After a lost connection this runs again, and everything below adds to these.
+  const auto forget_answers = [&] {
     existing_.cancels.resize(cancels);
     existing_cancels_.resize(cancels);
     existing_.changes.resize(changes);
     existing_changes_.resize(changes);
     if (is_by_kind_) reply_.key_cancels = written;
+  };
+  Status done = session_.read([&](pqxx::nontransaction& tx) {
+    forget_answers();  // after a lost connection this runs again
     answer_unchanged_jobs(tx, part);
     if (is_by_kind_) answer_keys_by_state(tx, keys);
   });
+  if (!done) forget_answers();
+  return done;
+}
+
+void PgChanges::leave_unanswered(const SubBatch& part, const Error& why) {
+  for (const std::size_t i : part.cancels)
+    if (is_unanswered_cancel(i)) refused_cancels_.of.emplace(i, why);
+  for (const std::size_t i : part.changes)
+    if (is_unanswered_change(i)) refused_changes_.of.emplace(i, why);
+  if (!is_by_kind_) return;  // the statement that cancelled has answered the keys
+  for (const std::size_t i : part.key_cancels) {
+    const bool has_cancelled = !reply_.key_cancels[i].cancelled.empty();
+    refused_keys_.of.emplace(i, has_cancelled ? Error{ErrorCode::in_doubt, why.message, ""} : why);
+  }
+}
+
+void PgChanges::refuse_all(const SubBatch& part, const Error& why) {
+  for (const std::size_t i : part.cancels) refused_cancels_.of.emplace(i, why);
+  for (const std::size_t i : part.key_cancels) refused_keys_.of.emplace(i, why);
+  for (const std::size_t i : part.changes) refused_changes_.of.emplace(i, why);
 }
 
 // A refused row is not read: what is damaged may fail the answers of the others.

@@ -12,6 +12,8 @@
 //    (PartWriter) until the request that is the reason is alone, and gets the Error. After kMostRefusedInARow of a
 //    kind, in all sub-batches together, the rest of the kind gets it untried.
 //  - With ChangeBatch::is_retry sub-batches are written kind by kind from the start.
+//  - Requests that changed nothing are answered by what their jobs and keys are then. If that cannot be read, they get
+//    the Error, and so do the requests of later sub-batches, untried.
 //
 // Thread: the session's owner.
 #pragma once
@@ -78,6 +80,9 @@ class PgChanges {
   bool is_unanswered_change(std::size_t i) const;
   // Answers the requests that changed nothing and were not refused, by the present state of their jobs and keys.
   Status answer_unchanged(const SubBatch& part);
+  // Answers them with this Error, because that state could not be read. What was written keeps its answer.
+  void leave_unanswered(const SubBatch& part, const Error& why);
+  void refuse_all(const SubBatch& part, const Error& why);  // they were not tried
   void answer_unchanged_jobs(pqxx::transaction_base& tx, const SubBatch& part);
   void answer_keys_by_state(pqxx::transaction_base& tx, const Indices& items);
   void answer_keys(pqxx::transaction_base& tx, const Statement& statement, const Indices& items);

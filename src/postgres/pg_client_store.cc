@@ -259,10 +259,13 @@ Result<std::vector<CancelReply>> PgClientStore::cancel(std::span<const JobId> jo
     const Status done = is_first ? cancel_unanswered(unanswered, policy, replies)
                                  : cancel_in_parts(unanswered, policy, replies, refusal);
     if (done || (is_first && is_refused_cancel(done.error()))) continue;
-    const ErrorCode why = done.error().code;
-    // Earlier passes are committed, so their answers are returned.
-    if (why == ErrorCode::unavailable && !replies.empty()) break;
-    if (!is_contention(why) || policy == sql::LockPolicy::skipping) return done.error();
+    const Error& error = done.error();
+    const bool is_locked = is_contention(error.code);
+    if (is_locked && policy != sql::LockPolicy::skipping) continue;
+    if (replies.empty()) return error;
+    // What was cancelled is committed, so its answers are returned.
+    if (is_locked || error.code == ErrorCode::unavailable) break;
+    return Error{ErrorCode::in_doubt, error.message, ""};
   }
   const auto is_refused = [](const auto& reply) { return reply.second.kind == CancelReply::Kind::refused; };
   if (refusal && replies.size() == all.size() && std::ranges::all_of(replies, is_refused)) return *refusal;

@@ -12,6 +12,7 @@ namespace tocsin {
 namespace {
 
 constexpr int kMostFreed = 16;  // ids that two jobs had, in one call
+constexpr const char* kReadOnly = "25006";
 constexpr const char* kUnlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 // Longer than it takes to learn that a statement was cancelled.
@@ -23,10 +24,12 @@ SessionConfig function_session(SessionConfig config) {
   return config;
 }
 
-// The server ended the session or is read-only: not an error of the function.
-bool is_of_the_server(const pqxx::sql_error& error) {
+// The server ended the session, or is read-only: not an error of the function. A function can raise the same states,
+// such as those of another server that it has asked, and can make its transaction read-only.
+bool is_of_the_server(const pqxx::connection& connection, const pqxx::sql_error& error) {
   const std::string& state = error.sqlstate();
-  return state.rfind("57P", 0) == 0 || state.rfind("08", 0) == 0 || state == "25006";
+  if (state == kReadOnly) return is_demoted(connection);
+  return (state.starts_with("57P") || state.starts_with("08")) && !connection.is_open();
 }
 
 bool is_time_out(const pqxx::sql_error& error) { return error.sqlstate() == "57014"; }
@@ -62,30 +65,41 @@ class SandboxChanged final : public std::exception {
   const char* what() const noexcept override { return "the sandbox of the function was altered"; }
 };
 
-// An error that the function itself raised fails it. Errors of the server pass.
+// libpqxx has exceptions without a state for deadlocks, and for states that it takes for a lost connection. They fail
+// the function, unless the connection is lost. `when` begins the reason.
 template <class Work>
-auto guarded(const Work& work) {
+auto with_deadlocks_failed(const pqxx::connection& connection, const char* when, const Work& work) {
   try {
     return work();
-  } catch (const pqxx::statement_completion_unknown&) {
+  } catch (const pqxx::sql_error&) {
     throw;
+  } catch (const pqxx::failure& error) {
+    if (!connection.is_open()) throw;
+    throw Failed{when + message_of(error)};
+  }
+}
+
+// An error that the function itself raised fails it. Errors of the server pass.
+template <class Work>
+auto guarded(const pqxx::connection& connection, const Work& work) {
+  try {
+    return with_deadlocks_failed(connection, "", work);
   } catch (const pqxx::sql_error& error) {
-    if (is_of_the_server(error)) throw;
+    if (is_of_the_server(connection, error)) throw;
     throw Failed{is_time_out(error) ? "took longer than its time to run" : message_of(error), is_time_out(error)};
   }
 }
 
-// A time-out while the job is finished fails the function, too: as an error of the server it would be tried again for
-// ever, without counting attempts.
+// What the function can cause while the job is finished fails it, too: as an error of the server it would be called
+// again for ever, without counting attempts.
 template <class Work>
-auto in_time(const Work& work) {
+auto finishing(const pqxx::connection& connection, const Work& work) {
   try {
-    return work();
-  } catch (const pqxx::statement_completion_unknown&) {
-    throw;
+    return with_deadlocks_failed(connection, "the end of the job: ", work);
   } catch (const pqxx::sql_error& error) {
-    if (!is_time_out(error)) throw;
-    throw Failed{"the end of the job took too long: " + message_of(error), true};
+    if (is_time_out(error)) throw Failed{"the end of the job took too long: " + message_of(error), true};
+    if (error.sqlstate() != kReadOnly || is_of_the_server(connection, error)) throw;
+    throw Failed{"the end of the job: " + message_of(error)};
   }
 }
 
@@ -126,7 +140,7 @@ void PgFunctionStore::build_sandbox(pqxx::connection& connection) {
     tx.commit();
     sandbox_ = identity;
   } catch (const pqxx::sql_error& error) {
-    if (is_of_the_server(error)) throw;
+    if (is_of_the_server(connection, error)) throw;
     throw Failed{"this node cannot run anything as tocsin_handler: " + message_of(error)};
   }
 }
@@ -147,7 +161,7 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   LeaseArrays keys;
   for (const FunctionCall& call : calls) keys.add(call.job_id, call.token);
   const MonoTime began = clock_.now();
-  const auto answers = guarded([&] {
+  const auto answers = guarded(connection, [&] {
     return tx.exec_params(sql::over("call_function", table), keys.shards.literal(), keys.jobs.literal(),
                           keys.tokens.literal(), function.schema, function.name);
   });
@@ -156,7 +170,8 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
   // A cursor that outlives the transaction is read at its commit, outside the sandbox.
   const std::string look =
       sql::statement("function_leftovers", {{"sandbox_oid", sandbox_.substr(0, sandbox_.find('/'))}});
-  const auto left = in_time([&] { return tx.exec1(std::string("RESET ALL; UNLISTEN *; ") + kUnlock + "; " + look); });
+  const auto left =
+      finishing(connection, [&] { return tx.exec1(std::string("RESET ALL; UNLISTEN *; ") + kUnlock + "; " + look); });
   if (left[0].as<bool>()) throw Failed{"it left a cursor WITH HOLD open"};
   const bool is_temporary_left = left[1].as<bool>();
   if (is_temporary_left && calls.size() > 1) throw Failed{"jobs of a batch would see each other's temporary objects"};
@@ -174,12 +189,12 @@ FunctionReply PgFunctionStore::run_in_one(pqxx::connection& connection, const Fu
     reply.written[n] = *std::move(request);
   }
   if (!requests.empty()) {
-    const auto applied =
-        in_time([&] { return FinishArrays(requests).exec_unprepared(tx, sql::over("finish", table), node); });
+    const auto applied = finishing(
+        connection, [&] { return FinishArrays(requests).exec_unprepared(tx, sql::over("finish", table), node); });
     // It holds the rows locked, so only the function can have moved them.
     if (applied.size() != requests.size()) throw Failed{"the job was changed while its function ran"};
   }
-  guarded([&] {
+  guarded(connection, [&] {
     tx.commit();
     return 0;
   });

@@ -203,9 +203,9 @@ Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& tick
 
 Result<std::vector<ClaimedJob>> PgJobStore::claimed_with(const ClaimTicket& ticket, Lane lane) {
   return session_.read<std::vector<ClaimedJob>>([&](pqxx::nontransaction& tx) {
-    return claimed_from(
-        exec(tx, lane_statement(session_, "claimed_with_lane", lane), lane.shard, lane.type_id, ticket.seed),
-        /*has_due=*/false);
+    return claimed_from(exec(tx, lane_statement(session_, "claimed_with_lane", lane), lane.shard, lane.type_id,
+                             ticket.seed, to_pg(ticket.sent_after)),
+                        /*has_due=*/false);
   });
 }
 

@@ -116,8 +116,10 @@ Result<std::vector<Result<ChangeReply>>> PgClientStore::retry_each(std::span<con
       for (const auto& row : exec(tx, session_.prepared("removed_types"))) seen.removed.insert(row[0].as<TypeId>());
       return seen;
     });
-    if (!looked_up) return revival.parts.failure(looked_up.error());
-    now = std::move(*looked_up);
+    if (looked_up)
+      now = std::move(*looked_up);
+    else
+      for (const JobId id : rest) revival.refused.emplace(id, looked_up.error());
   }
   std::set<JobId> existing;
   for (const auto& [id, job] : now.found)
@@ -132,13 +134,14 @@ Result<std::vector<Result<ChangeReply>>> PgClientStore::retry_each(std::span<con
     if (const auto it = revival.revived.find(id); it != revival.revived.end()) {
       const bool is_first = told.insert(id).second;
       replies[i] = ChangeReply{is_first ? ChangeReply::Kind::changed : ChangeReply::Kind::pending, it->second};
+    } else if (const auto why = revival.refused.find(id); why != revival.refused.end()) {
+      replies[i] = why->second;
     } else if (at != now.found.end()) {
       ChangeReply reply = unchanged(at->second);
       if (at->second.status == JobStatus::dead)
         reply.kind =
             now.removed.contains(at->second.type_id) ? ChangeReply::Kind::type_removed : ChangeReply::Kind::locked;
       replies[i] = std::move(reply);
-      if (const auto why = revival.refused.find(id); why != revival.refused.end()) replies[i] = why->second;
     }
   }
   return replies;

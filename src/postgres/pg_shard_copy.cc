@@ -65,7 +65,7 @@ std::vector<std::string> unpublished(pqxx::transaction_base& tx, Shard shard) {
 
 Status PgShardCopy::publish(const ShardMove& move) {
   const std::string name = link_name(move.shard);
-  auto published = as_driver(session_, move, [&](pqxx::work& tx) {
+  return as_driver(session_, move, [&](pqxx::work& tx) {
     if (tx.exec1("SHOW wal_level")[0].as<std::string>() != "logical")
       throw Refused("the server has wal_level = " + tx.exec1("SHOW wal_level")[0].as<std::string>() +
                     "; moving a shard away needs wal_level = logical (ALTER SYSTEM SET wal_level = logical, then "
@@ -77,10 +77,12 @@ Status PgShardCopy::publish(const ShardMove& move) {
     else if (!missing.empty())
       tx.exec(sql::statement("copy_publish_more", {{"publication", name}, {"tables", missing}}));
   });
-  if (!published) return published;
-  // The slot is created here, and not by CREATE SUBSCRIPTION: if both databases are of one server, that would wait for
-  // ever, because a new slot waits for every transaction that has written, its own included. Outside of a transaction
-  // the driver cannot be checked; end_others() ends such calls.
+}
+
+// Not by CREATE SUBSCRIPTION: if both databases are of one server, that would wait for ever, because a new slot waits
+// for every transaction that has written, its own included. Outside of a transaction the driver cannot be checked;
+// end_others() ends such calls.
+Status PgShardCopy::make_slot(const ShardMove& move) {
   return session_.write(
       [&](pqxx::nontransaction& tx) {
         const std::string slot = slot_name(tx, move);
@@ -137,12 +139,20 @@ Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::strin
   return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
     const auto rows = tx.exec_params(sql::statement("copy_bytes_behind"), position, slot_name(tx, move));
     if (rows.empty())
-      throw Refused("the replication slot of the move is gone from the source: roll the move back with --abort");
+      throw Busy("the replication slot of the move is gone from the source: everything is copied again");
     return rows[0][0].as<std::int64_t>();
   });
 }
 
 // ---- target
+
+Result<ShardCopy::Subscription> PgShardCopy::subscription(const ShardMove& move) {
+  return session_.read<Subscription>([&](pqxx::nontransaction& tx) {
+    const auto known = tx.exec(of_subscription("copy_subscription", link_name(move.shard)));
+    if (known.empty()) return Subscription::none;
+    return known[0][1].as<bool>() ? Subscription::enabled : Subscription::disabled;
+  });
+}
 
 Status PgShardCopy::make_history(const std::vector<std::string>& tables) {
   static constexpr std::string_view kHistory = "job_history_";

@@ -19,6 +19,7 @@ class PgShardCopy final : public ShardCopy {
 
   // Calls for the source.
   Status publish(const ShardMove& move) override;
+  Status make_slot(const ShardMove& move) override;
   Result<bool> publishes_all(const ShardMove& move) override;
   Status unpublish(const ShardMove& move) override;
   Result<std::string> slot(const ShardMove& move) override;
@@ -27,6 +28,7 @@ class PgShardCopy final : public ShardCopy {
   Result<std::string> position() override;
   Result<std::int64_t> behind(const ShardMove& move, const std::string& position) override;
   // Calls for the target.
+  Result<Subscription> subscription(const ShardMove& move) override;
   Status make_history(const std::vector<std::string>& tables) override;
   Status subscribe(const ShardMove& move, const std::string& source, const std::string& slot) override;
   Result<std::string> why_no_worker(const ShardMove& move) override;

@@ -133,7 +133,7 @@ Result<bool> PgTypeStore::has_any(std::span<const std::string> names, Removed re
 }
 
 Result<TypeStore::PutReply> PgTypeStore::put(const BizType& type, std::optional<WallTime> version) {
-  return session_.write<PutReply>([&](pqxx::nontransaction& tx) {
+  return session_.transact<PutReply>([&](pqxx::work& tx) {
     const auto& name = session_.prepared("put_type");
     const std::string running = type.max_running ? std::to_string(*type.max_running) : "";
     const std::string rate = type.rate_per_s ? pqxx::to_string(*type.rate_per_s) : "";
@@ -229,7 +229,7 @@ Result<bool> PgTypeStore::wait_for_older_transactions() {
 
 Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, bool paused,
                                                        std::optional<WallTime> until) {
-  return session_.write<std::optional<BizType>>([&](pqxx::nontransaction& tx) -> std::optional<BizType> {
+  return session_.transact<std::optional<BizType>>([&](pqxx::work& tx) -> std::optional<BizType> {
     const std::string end = until ? to_pg(*until) : "";
     const auto rows = exec(tx, session_.prepared("set_paused"), name, paused, until ? end.c_str() : nullptr);
     if (rows.empty()) return {};
@@ -239,7 +239,7 @@ Result<std::optional<BizType>> PgTypeStore::set_paused(const std::string& name, 
 }
 
 Status PgTypeStore::renew(const std::string& name) {
-  return session_.write([&](pqxx::nontransaction& tx) {
+  return session_.transact([&](pqxx::work& tx) {
     tx.exec_params0(sql::statement("renew_type"), name);
     tx.exec("NOTIFY tocsin_type");
   });

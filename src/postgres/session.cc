@@ -91,7 +91,8 @@ struct AnotherDatabase : pqxx::broken_connection {
   using broken_connection::broken_connection;
 };
 
-// libpqxx would reconnect silently in the middle of a transaction, to any server that answers.
+// libpqxx would reconnect silently in the middle of a transaction, to any server that answers. The call is deprecated,
+// and libpqxx 6 has no other.
 void forbid_reconnect(pqxx::connection& connection) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

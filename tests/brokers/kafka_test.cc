@@ -131,6 +131,32 @@ TEST_F(Kafka, MessagesOfAnEntryBecomeJobsOnceWhateverIsRepeated) {
   EXPECT_NE(rest().get("/metrics").text.find("tocsin_entry_existing_total 0"), std::string::npos);
 }
 
+// Its headers make a dead letter larger than what came.
+TEST_F(Kafka, ARefusedMessageOfAnySizeHoldsUpNoOther) {
+  kafka.create("in");
+  kafka.create("dead");
+  start();
+  put_noop("paid");
+  const std::string large(999'900, 'x');
+  kafka.publish("in", large, "");
+  kafka.publish("in", entry("paid"), "order-1");
+  kafka.flush();
+  start_with_entry("in", "dead");
+  EXPECT_TRUE(eventually([&] { return count("done") == 1; }));
+  EXPECT_EQ(kafka.read("dead", [](const auto& all) { return all.size() == 1; }).front().body.size(), large.size());
+
+  ASSERT_EQ(node().stop(), 0);
+  kafka.publish("in", "this is no JSON", "", "bad");
+  kafka.publish("in", entry("paid"), "order-2");
+  kafka.flush();
+  kafka.refuse_once(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+  start_with_entry("in", "dead");
+  EXPECT_TRUE(eventually([&] { return count("done") == 2; }));
+  const auto dead = kafka.read("dead", [](const auto& all) { return all.size() == 2; });
+  EXPECT_EQ(dead.back().headers.at("message-id"), "bad");
+  EXPECT_EQ(dead.back().body, "") << "the topic does not take it";
+}
+
 TEST_F(Kafka, ANodeKilledWhileItConsumesLosesAndRepeatsNothing) {
   kafka.create("kill");
   for (int i = 0; i < 3000; ++i) kafka.publish("kill", entry("kill"), "k-" + std::to_string(i));

@@ -336,6 +336,19 @@ TEST_P(StoreContract, ClaimedWithOfALaneReturnsTheJobsOfClaimDue) {
   EXPECT_TRUE(must(db->store().claimed_with(mine, Lane{lane.shard, other_type_id})).empty());
 }
 
+// As after a database that was away for longer than the lease.
+TEST_P(StoreContract, ClaimedWithReturnsJobsWhoseLeaseHasEnded) {
+  const JobId first = create(due("same")), second = create(due("same"));
+  const std::vector<Duration> brief{std::chrono::milliseconds(1)};
+  ClaimTicket by_id = ticket(), of_lane = ticket();
+  by_id.sent_after = of_lane.sent_after = db->now();
+  must(db->store().claim(seen(Ids{first}), brief, by_id));
+  must(db->store().claim_due(lane_of(second), WallTime{}, 1, brief[0], of_lane));
+  db->wait_until(db->now() + std::chrono::milliseconds(2));
+  EXPECT_EQ(ids_of(must(db->store().claimed_with(by_id, Ids{first}))), Ids{first});
+  EXPECT_EQ(ids_of(must(db->store().claimed_with(of_lane, lane_of(second)))), Ids{second});
+}
+
 TEST_P(StoreContract, ClaimedWithReturnsNoFinishedJobs) {
   const JobId id = create(due());
   const ClaimTicket mine = ticket();

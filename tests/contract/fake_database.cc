@@ -49,11 +49,13 @@ class FakeFixture final : public StoreFixture {
         ++effects[job.biz_id];
         if (std::string(name) == "picky" && job.biz_id.starts_with("bad"))
           throw std::runtime_error("not " + job.biz_id);
+        if (std::string(name) == "raises" && std::isdigit(job.biz_id.front())) throw std::runtime_error("raised");
+        if (std::string(name) == "read_only") throw std::runtime_error("the end of the job: read-only");
         return answer;
       };
     };
     define("done", {});
-    define("picky", {});
+    for (const char* name : {"picky", "raises", "read_only"}) define(name, {});
     define("later", R"({"retry_ms": 3600000})");
     define("dead", R"({"dead": "gone"})");
     define("odd", "7");

@@ -65,6 +65,25 @@ TEST_P(StoreContract, FunctionFailureUndoesEverything) {
   EXPECT_EQ(db->noted("good"), 1);
 }
 
+// States that the server gives to its own errors, too: a deadlock, a lost connection, too many of them, its end, a
+// standby. A function may meet them at another server.
+TEST_P(StoreContract, AFunctionFailsByAnyStateThatItRaises) {
+  for (const char* state : {"40001", "40003", "40P01", "08006", "53300", "57P01", "25006"}) {
+    const ClaimedJob good = claim_one(create(due("good"))), bad = claim_one(create(due(state)));
+    const FunctionReply reply = run(*db, "raises", {call_of(good), call_of(bad)});
+    EXPECT_NE(reply.failure.find("raised"), std::string::npos) << state << ": " << reply.failure;
+    EXPECT_EQ(find(good.job.job_id).status, JobStatus::running) << state;
+    EXPECT_EQ(run(*db, "raises", {call_of(good)}).failure, "") << state << ": the claim still stands";
+  }
+}
+
+TEST_P(StoreContract, AFunctionThatMakesItsTransactionReadOnlyFails) {
+  const ClaimedJob job = claim_one(create(due("a")));
+  EXPECT_NE(run(*db, "read_only", {call_of(job)}).failure.find("the end of the job"), std::string::npos);
+  EXPECT_EQ(db->noted("a"), 0);
+  EXPECT_EQ(find(job.job.job_id).status, JobStatus::running);
+}
+
 TEST_P(StoreContract, AFunctionAnswerOfNoMeaningUndoesEverything) {
   const ClaimedJob job = claim_one(create(due("a")));
   EXPECT_NE(run(*db, "odd", {call_of(job)}).failure.find("means nothing: 7"), std::string::npos);

@@ -345,19 +345,21 @@ TEST_P(MoveContract, RowsAreDeletedOnlyWhereTheShardDoesNotLive) {
 }
 
 TEST_F(MoveStoreTest, NodesReportTheirDatabasesAndTheirMapVersion) {
-  const auto node = [&](int id, const char* name, const char* places, const char* map, const char* age) {
+  const auto node = [&](int id, const char* name, const char* places, const char* map, const char* age,
+                        const std::string& state = "active") {
     database.query(
         "INSERT INTO tocsin.node (node_id, name, state, version, heartbeat_at, places, map_version) VALUES (" +
-        std::to_string(id) + ", '" + name + "', 'active', '1', clock_timestamp() - interval '" + age + "', " + places +
-        ", " + map + ")");
+        std::to_string(id) + ", '" + name + "', '" + state + "', '1', clock_timestamp() - interval '" + age + "', " +
+        places + ", " + map + ")");
   };
   node(1, "both", "'{0,1}'", "2", "1 s");
   node(2, "control-only", "'{0}'", "1", "1 s");
   node(3, "old", "NULL", "NULL", "1 s");
   node(4, "dead", "'{0}'", "1", "1 hour");
+  node(5, "ending", "'{0}'", "1", "1 s", "draining");
   EXPECT_EQ(must(store.nodes_without(1)), (std::vector<std::string>{"control-only", "old"}));
   EXPECT_EQ(must(store.nodes_without(0)), (std::vector<std::string>{"old"}));
-  EXPECT_EQ(must(store.nodes_behind(2)), (std::vector<std::string>{"control-only", "old"}));
+  EXPECT_EQ(must(store.nodes_behind(2)), (std::vector<std::string>{"control-only", "ending", "old"}));
   EXPECT_EQ(must(store.nodes_behind(1)), (std::vector<std::string>{"old"}));
 }
 

@@ -226,6 +226,9 @@ class PostgresFixture final : public StoreFixture {
         {"later", "RETURN '{\"retry_ms\": 3600000}'::jsonb;"},
         {"dead", "RETURN '{\"dead\": \"gone\"}'::jsonb;"},
         {"odd", "RETURN '7'::jsonb;"},
+        {"raises",
+         "IF job.biz_id ~ '^\\d' THEN RAISE EXCEPTION 'raised' USING ERRCODE = job.biz_id; END IF; RETURN NULL;"},
+        {"read_only", "PERFORM set_config('transaction_read_only', 'on', true); RETURN NULL;"},
         {"picky", "IF job.biz_id LIKE 'bad%' THEN RAISE EXCEPTION 'not %', job.biz_id; END IF; RETURN NULL;"}};
     for (const auto& [name, body] : table) {
       tx.exec(

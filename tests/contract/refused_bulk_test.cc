@@ -35,6 +35,16 @@ class RefusedBulk : public DeadJobs {
   PgBulkStore bulks{hasty(), kShards};
 };
 
+// Retention takes them away with their day, and leaves their counts.
+TEST_F(RefusedBulk, CountsTheDeadJobsThatAreThere) {
+  dead(3);
+  database.query("INSERT INTO tocsin.job_count (type_id, status, n) VALUES (1, 4, 100)");
+  BulkRequest request;
+  request.action = BulkAction::retry;
+  request.filter.type_id = 1;
+  EXPECT_EQ(must(bulks.count(request)), 3);
+}
+
 TEST_F(RefusedBulk, WaitsForALockedTableAndMissesNoJob) {
   using Case = std::pair<BulkAction, const char*>;
   for (const auto& [action, table] : {Case{BulkAction::run, "job_live"}, Case{BulkAction::reschedule, "job_live"},

@@ -341,6 +341,22 @@ TEST_F(SqlVerbs, AnAliasIdIsFoundByEveryVerb) {
   EXPECT_EQ(database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")")[0][0].as<std::string>(), "finished");
 }
 
+TEST_F(SqlVerbs, AnAliasIdRevivesItsDeadJobOnce) {
+  constexpr JobId kDead = 7 * 1024, kAlias = 777 * 1024;
+  database.query(
+      "INSERT INTO tocsin.job_history (job_id, action_time, fire_at, gmt_create, finished_at, type_id, shard, status, "
+      "attempts, max_attempts, biz_id) VALUES (" +
+      std::to_string(kDead) + ", now(), now(), now(), now(), 1, 0, 4, 3, 3, 'o')");
+  database.query("INSERT INTO tocsin.relayed VALUES (" + std::to_string(kAlias) + ", 1, now(), now(), NULL, " +
+                 std::to_string(kDead) + ")");
+  Session session(SessionConfig{.url = database.url()});
+  PgClientStore client_store(session, 16);
+  const auto replies = must(client_store.retry_each(std::vector<JobId>{kAlias, kAlias}));
+  EXPECT_EQ(must(replies[0]).kind, ChangeReply::Kind::changed);
+  EXPECT_EQ(must(replies[0]).job->job_id, kDead);
+  EXPECT_EQ(must(replies[1]).kind, ChangeReply::Kind::pending) << "one caller is told that it revived the job";
+}
+
 // Its caller may cancel by it at any time until the job is due, and ask what became of it.
 TEST_F(SqlVerbs, AnAliasIdIsKeptAsLongAsItsJob) {
   const auto job = create("o");

@@ -167,6 +167,25 @@ TEST(Databases, ACrashedOneDelaysOnlyItsOwnJobsUntilItIsBack) {
   EXPECT_TRUE(eventually([&] { return done_in(b.url()) == 9; }));
 }
 
+// Its sessions work, but what it does before it uses a database fails: it scans no shard there.
+TEST(Databases, ANodeThatMayNotUseADatabaseTakesNoShardsThere) {
+  PrivateCluster a, b;
+  const Urls urls{"a=" + a.url(), "b=" + b.url()};
+  ASSERT_EQ(migrate(urls, {"--shards", "8"}).exit_code, 0);
+  NodeOn first(urls);
+  first.put_noop();
+  const auto keys = first.keys_at("b", 30);
+  ASSERT_EQ(first.create(keys[0], 1).status, 201);
+  ASSERT_TRUE(eventually([&] { return done_in(b.url()) == 1; }));
+  execute(b.url(), "ALTER FUNCTION tocsin.ensure_history(date, date, text[]) RENAME TO hidden");
+  NodeOn second(urls);
+  EXPECT_NE(second.check_of("b"), "ok");
+  // Due while the second joins, and takes its part of the other database.
+  for (int i = 1; i < 30; ++i) ASSERT_EQ(first.create(keys[static_cast<std::size_t>(i)], 300 * i).status, 201);
+  EXPECT_TRUE(eventually([&] { return done_in(b.url()) == 30; }));
+  EXPECT_EQ(number(a.url(), "SELECT count(*) FROM tocsin.node"), 2) << "both are members";
+}
+
 TEST(Databases, WithoutTheControlDatabaseTheOthersContinue) {
   PrivateCluster a, b;
   const Urls urls{"a=" + a.url(), "b=" + b.url()};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
@@ -294,8 +295,8 @@ std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, co
 
 std::vector<ClaimedJob> FakeDatabase::claimed_with(const ClaimTicket& ticket, Lane lane) const {
   std::vector<JobId> jobs;
-  for (auto it = due_.lower_bound({lane, WallTime::min(), 0}); it != due_.end() && std::get<Lane>(*it) == lane; ++it)
-    jobs.push_back(std::get<JobId>(*it));
+  auto it = due_.upper_bound({lane, ticket.sent_after, std::numeric_limits<JobId>::max()});
+  for (; it != due_.end() && std::get<Lane>(*it) == lane; ++it) jobs.push_back(std::get<JobId>(*it));
   return claimed_with(ticket, jobs);
 }
 

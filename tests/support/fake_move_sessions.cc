@@ -190,8 +190,9 @@ class FakeShardCopy final : public ShardCopy, private FakeMoveSession {
   using FakeMoveSession::FakeMoveSession;
 
   Status publish(const ShardMove& move) override {
-    auto published = change("publish", move, [move](FakeMoves& db, WallTime) { return db.publish(move); });
-    if (!published) return published;
+    return change("publish", move, [move](FakeMoves& db, WallTime) { return db.publish(move); });
+  }
+  Status make_slot(const ShardMove& move) override {
     return ask<Unit>("make_slot", true, [move, began = next_call()](FakeMoves& db, WallTime) -> Status {
       db.make_slot(move.shard, began);
       return Unit{};
@@ -203,14 +204,23 @@ class FakeShardCopy final : public ShardCopy, private FakeMoveSession {
   Status unpublish(const ShardMove& move) override {
     return change("unpublish", move, [move](FakeMoves& db, WallTime) { return db.unpublish(move); });
   }
-  Result<std::string> slot(const ShardMove&) override { return std::string("slot"); }
+  Result<std::string> slot(const ShardMove& move) override { return std::to_string(move.shard); }
   Status drop_slots(const ShardMove& move, const std::string&) override {
     return ask<Unit>("drop_slots", true, [move, began = next_call()](FakeMoves& db, WallTime) -> Status {
       db.drop_slot(move.shard, began);
       return Unit{};
     });
   }
-  Result<bool> has_slots(const std::vector<std::string>&) override { return true; }
+  Result<bool> has_slots(const std::vector<std::string>& names) override {
+    return ask<bool>("has_slots", false, [names](FakeMoves& db, WallTime) {
+      return std::ranges::all_of(
+          names, [&](const std::string& name) { return db.has_slot(static_cast<Shard>(std::stoi(name))); });
+    });
+  }
+  Result<Subscription> subscription(const ShardMove& move) override {
+    return ask<Subscription>("subscription", false,
+                             [move](FakeMoves& db, WallTime) { return db.subscription(move.shard); });
+  }
   Result<std::string> position() override {
     return ask<std::string>("position", false, [](FakeMoves& db, WallTime) { return std::to_string(db.position()); });
   }

@@ -302,7 +302,7 @@ void FakeMoves::drop_slot(Shard shard, std::uint64_t call) {
 
 Result<std::int64_t> FakeMoves::behind(Shard shard, std::int64_t position) const {
   const auto slot = slots_.find(shard);
-  if (slot == slots_.end()) return Error{ErrorCode::invalid, "the slot is gone", ""};
+  if (slot == slots_.end()) return Error{ErrorCode::conflict, "the slot is gone", ""};
   return std::max<std::int64_t>(0, position - slot->second);
 }
 
@@ -312,6 +312,12 @@ Status FakeMoves::subscribe(const ShardMove& move) {
     return Error{ErrorCode::invalid, "there is no such publication", ""};
   subscriptions_.try_emplace(move.shard, Subscription{move.source});
   return Unit{};
+}
+
+ShardCopy::Subscription FakeMoves::subscription(Shard shard) const {
+  const auto own = subscriptions_.find(shard);
+  if (own == subscriptions_.end()) return ShardCopy::Subscription::none;
+  return own->second.is_enabled ? ShardCopy::Subscription::enabled : ShardCopy::Subscription::disabled;
 }
 
 std::int64_t FakeMoves::failures(Shard shard) const {

@@ -87,6 +87,9 @@ class FakeMoves {
   bool is_copied(Shard shard) const;
   Status disable(const ShardMove& move);
   Status unsubscribe(const ShardMove& move);
+  bool has_slot(Shard shard) const { return slots_.contains(shard); }
+  void lose_slot(Shard shard) { drop_slot(shard, 0); }  // as a failover
+  ShardCopy::Subscription subscription(Shard shard) const;
   bool publishes(Shard shard) const { return published_.contains(shard); }
 
  private:

@@ -1,4 +1,4 @@
--- The number of jobs of the type $1 with the status {{status}}: the counts that are kept anyway are exact, whatever
+-- The number of live jobs of the type $1 with the status {{status}}: the counts that are kept anyway are exact, whatever
 -- their size.
 -- Index: that of job_count by type and status. job_count_delta has none: it is as large as what was counted since the
 -- last fold.

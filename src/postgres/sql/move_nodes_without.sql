@@ -2,5 +2,6 @@
 -- Index: none; one row per node.
 SELECT n.name
 {{live_nodes}}
+  AND n.state = 'active'
   AND NOT coalesce($1 = ANY (n.places), false)
 ORDER BY 1

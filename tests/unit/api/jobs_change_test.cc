@@ -322,6 +322,26 @@ TEST_F(RequestPaths, AKeyOfManyJobsIsCancelled) {
   EXPECT_FALSE(answer.body.contains("more_finished"));
 }
 
+TEST_F(RequestPaths, ASecondTryThatIsInDoubtLeavesTheAnswersOfTheFirst) {
+  backend.before_work = [this] {
+    if (backend.posted_waiting > 0) backend.fails = ErrorCode::in_doubt;
+  };
+  for (const bool is_key : {false, true}) {
+    std::string free, held = make_job("many");
+    for (std::size_t i = 0; i < ClientStore::kMostOfOneKeyTogether; ++i) free = make_job("many");
+    backend.database.lock(std::stoll(held));
+    const Answer answer =
+        post("/v1/jobs/cancel", is_key ? R"({"biz_id":"many"})" : R"({"job_ids":[")" + free + R"(",")" + held + "\"]}");
+    ASSERT_EQ(answer.status, 200) << answer.text;
+    EXPECT_EQ(answer.body.at("cancelled").size(), is_key ? ClientStore::kMostOfOneKeyTogether * 2 - 1 : 1U);
+    EXPECT_EQ(answer.body.at("in_doubt"), Json::array({held}));
+    backend.posted_waiting = 0;
+    backend.fails.reset();
+    backend.database.unlock(std::stoll(held));
+    post("/v1/jobs/" + held + "/cancel");
+  }
+}
+
 TEST_F(RequestPaths, OnlyLockedJobsOfALargeKeyWait) {
   const std::string held = make_job("many");
   for (const bool is_waiting_full : {false, true}) {

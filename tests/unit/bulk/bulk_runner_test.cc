@@ -124,6 +124,7 @@ TEST_F(BulkRunnerTest, AStopEndsItWithDefiniteNumbers) {
   EXPECT_GT(ended.changed, 0);
   EXPECT_EQ(ended.changed + ended.missed(), 100);
   EXPECT_LE(stepped, kNow + 2s);
+  EXPECT_EQ(store.run_batch(bulk, 10)->changed, ended.changed) << "by a node that was thought dead";
 }
 
 TEST_F(BulkRunnerTest, AnotherNodeContinuesWhereTheFirstEnded) {

@@ -60,6 +60,21 @@ TEST_F(CppHandlerTest, JobsBehindABlockedHandlerAreReleasedInTime) {
   EXPECT_FALSE(is_called);
 }
 
+// The sanitizer of addresses sees it when start() still reads the job.
+TEST_F(CppHandlerTest, AJobMayEndWhileItIsStarted) {
+  const auto handler =
+      runner_.handler_for(std::make_shared<const CppHandler>([](const Job&) { return Outcome::done(); }));
+  for (int i = 0; i < 300; ++i) {
+    auto job = std::make_shared<ClaimedJob>();
+    job->job.biz_id = std::string(100, 'x');
+    job->start_by = clock_.now();  // it ends as soon as it is known
+    std::promise<Outcome::Kind> kind;
+    const ClaimedJob& started = *job;
+    handler->start(started, [owner = std::move(job), &kind](const Outcome& outcome) { kind.set_value(outcome.kind); });
+    EXPECT_EQ(kind.get_future().get(), Outcome::Kind::not_started);
+  }
+}
+
 TEST_F(CppHandlerTest, RetriesFunctionsThatThrow) {
   const Outcome outcome = begin([](const Job&) -> Outcome { throw std::runtime_error("no such order"); }).get();
   EXPECT_EQ(outcome.kind, Outcome::Kind::retry);

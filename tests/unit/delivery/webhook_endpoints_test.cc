@@ -219,6 +219,45 @@ TEST(HttpSender, SendsNothingAfterItsDeadlineOrStart) {
   }
 }
 
+// Never answers.
+class SilentResolver final : public Resolver {
+ public:
+  void resolve(const std::string& host, Done done) override {
+    const std::lock_guard lock(mutex_);
+    asked_[host].push_back(std::move(done));
+  }
+  std::size_t asked(const std::string& host) {
+    const std::lock_guard lock(mutex_);
+    return asked_[host].size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::vector<Done>> asked_;
+};
+
+// The resolver has few threads.
+TEST(HttpSender, ANameThatHangsIsAskedOnce) {
+  const auto resolver = std::make_shared<SilentResolver>();
+  SystemClock clock;
+  HttpSender sender({.idle_timeout = 2ms, .resolver = resolver}, clock);
+  ASSERT_TRUE(sender.start().ok());
+  // While one is asked for, the other has no attempt under way.
+  for (int i = 0; i < 6; ++i) {
+    OutboundRequest request;
+    const std::string host = i % 2 == 0 ? "even.example" : "odd.example";
+    request.target = {false, host, 80, host, "/", "http://" + host};
+    request.timeout = 30ms;
+    request.deadline = clock.now() + 60s;
+    std::promise<Result<OutboundReply>> promise;
+    sender.send(std::move(request), [&](Result<OutboundReply> reply) { promise.set_value(std::move(reply)); });
+    EXPECT_FALSE(promise.get_future().get().ok());
+  }
+  sender.stop();
+  EXPECT_EQ(resolver->asked("even.example"), 1U);
+  EXPECT_EQ(resolver->asked("odd.example"), 1U);
+}
+
 // Answers no request before a number of them have come. One thread.
 class PatientServer {
  public:

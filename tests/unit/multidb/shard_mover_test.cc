@@ -43,6 +43,27 @@ class ShardMoverTest : public ::testing::Test {
     ShardMover mover({{0, "a", ""}, {1, "b", ""}, {2, "c", ""}}, open_session, clock, {}, [](const std::string&) {});
     return mover.move(kShard, target);
   }
+  // A command ends right after this call to a database has changed it.
+  void expect_killed_after(const std::string& verb) {
+    struct Killed {};
+    class Kill final : public NoFaults {
+     public:
+      explicit Kill(std::string verb) : verb_(std::move(verb)) {}
+      bool after(const FakeCall& call) override { return call.verb == verb_ ? throw Killed() : true; }
+
+     private:
+      const std::string verb_;
+    } kill(verb);
+    EXPECT_THROW(static_cast<void>(move(2, kill)), Killed) << verb;
+  }
+  void create(const std::string& name) {
+    NewJob job;
+    job.type_id = 1;
+    job.when.in = std::chrono::hours(9);
+    for (int i = 0; job.biz_id.empty() || shard_of(job.biz_id, 4) != kShard; ++i) job.biz_id = name + std::to_string(i);
+    ASSERT_TRUE(databases[1].create({job}, CreateMode::all_or_nothing, WallTime() + clock.now().time_since_epoch()));
+  }
+  void replicate() { clock.sleep(std::chrono::seconds(1)); }
   void expect_at_rest_in(DatabaseId database_id) {
     EXPECT_EQ(map().database_of(kShard), database_id);
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -105,6 +126,35 @@ TEST_F(ShardMoverTest, ACommandThatIsReplacedLeavesTheRecordsOfTheMove) {
   EXPECT_TRUE(moves[2].noted(kShard));
   EXPECT_TRUE(move(2, steady));
   expect_at_rest_in(2);
+}
+
+// A new slot does not have what was committed before it.
+TEST_F(ShardMoverTest, ASlotThatTheSourceHasLostBeginsTheCopyAnew) {
+  create("before");
+  expect_killed_after("subscribe");
+  replicate();
+  ASSERT_TRUE(moves[2].is_copied(kShard));
+  moves[1].lose_slot(kShard);
+  create("meanwhile");
+  EXPECT_TRUE(move(2, steady));
+  expect_at_rest_in(2);
+  EXPECT_EQ(moves[2].rows(), 2);
+}
+
+// Rows without a subscription would be taken for jobs of the shard when it lives there.
+TEST_F(ShardMoverTest, ACopyWhoseEndWasCutShortBeginsAnew) {
+  for (const char* verb : {"stop_workers", "drop_slots", "delete_rows", "unsubscribe", "unpublish"}) {
+    create(verb);
+    const auto jobs = moves[1].rows();
+    expect_killed_after("subscribe");
+    replicate();
+    moves[1].lose_slot(kShard);
+    expect_killed_after(verb);
+    EXPECT_TRUE(move(2, steady)) << verb;
+    expect_at_rest_in(2);
+    EXPECT_EQ(moves[2].rows(), jobs) << verb;
+    EXPECT_TRUE(move(1, steady)) << verb;
+  }
 }
 
 TEST_F(ShardMoverTest, ARecordThatAKilledCommandLeftDelaysNoLaterMove) {

@@ -69,6 +69,18 @@ TEST_F(ClaimerTest, GivesASlowDatabaseTwiceTheTimeWithEachTry) {
   EXPECT_EQ(store.time_limit, 4s);
 }
 
+TEST_F(ClaimerTest, AClaimIsInDoubtUntilItsJobsAreKnown) {
+  push_due({{1, 1, kStart}});
+  store.on_claim = [](auto, auto, auto&) { return in_doubt(); };
+  store.on_claimed_with = [](auto&, auto) { return unavailable(); };
+  step();
+  step();
+  EXPECT_EQ(shared().claims_in_doubt, 1);
+  store.on_claimed_with = [](auto&, auto) { return std::vector<ClaimedJob>{}; };
+  step();
+  EXPECT_EQ(shared().claims_in_doubt, 0);
+}
+
 TEST_F(ClaimerTest, ContinuesAtOnceWhileThereIsMoreToForget) {
   std::vector<Candidate> jobs;
   for (JobId id = 1; id <= 5'000; ++id) jobs.push_back({id, 1, kStart});

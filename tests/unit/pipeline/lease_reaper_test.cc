@@ -28,6 +28,19 @@ TEST_F(LeaseReaperTest, MarksABatchDeadAndCountsTheRowsFound) {
   EXPECT_EQ(step(), kWhenWoken);
 }
 
+// A job whose claim was not answered, and whose lease has ended meanwhile, has not started.
+TEST_F(LeaseReaperTest, MarksNoJobDeadWhileAClaimIsInDoubt) {
+  give({1});
+  int calls = 0;
+  store.on_mark_dead = [&](auto) { return ++calls; };
+  shared().claims_in_doubt = 1;
+  EXPECT_EQ(step(), now + shared().config.retry_pause);
+  EXPECT_EQ(calls, 0);
+  shared().claims_in_doubt = 0;
+  step();
+  EXPECT_EQ(calls, 1);
+}
+
 TEST_F(LeaseReaperTest, SplitsARefusedBatchUntilTheRowIsAlone) {
   give({1, 2, 3, 4, 5, 6, 7});
   int marked_dead = 0;
