@@ -143,7 +143,7 @@ TEST_F(ShardMoverTest, ASlotThatTheSourceHasLostBeginsTheCopyAnew) {
 
 // Rows without a subscription would be taken for jobs of the shard when it lives there.
 TEST_F(ShardMoverTest, ACopyWhoseEndWasCutShortBeginsAnew) {
-  for (const char* verb : {"stop_workers", "drop_slots", "delete_rows", "unsubscribe", "unpublish"}) {
+  for (const char* verb : {"stop_workers", "drop_slots", "forget_shard", "unsubscribe", "unpublish"}) {
     create(verb);
     const auto jobs = moves[1].rows();
     expect_killed_after("subscribe");
