@@ -148,7 +148,7 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
     if (attempt.in_flight == 0) return finish(Outcome::not_started(Duration(0)));
     {
       MutexLock lock(mutex_);
-      waiting_.push_back(std::move(attempt));
+      waiting_.push_back(attempt);
     }
     ask_for_a_turn();
   }

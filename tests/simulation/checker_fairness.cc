@@ -68,6 +68,7 @@ void Checker::check_turns(const FakeDatabase::Change& change, const Record& befo
     const auto found = overtaken_.find(queue.oldest);
     if (found == overtaken_.end() || !may_start(types_.at(type), queue, found->second, change.db_now)) continue;
     Overtaken& its = found->second;
+    if (!its.nodes.contains(change.job.node.value_or(""))) continue;  // that node could not have started it
     ++its.jobs;
     its.types.insert(served.type_id);
     its.forms.insert({form_of(served), form_of(types_.at(type))});

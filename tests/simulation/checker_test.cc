@@ -48,11 +48,11 @@ class CheckerFairness : public ::testing::Test {
   }
 
   // `n` jobs of an instant type, one statement each.
-  void fire(int n, TypeId type = 2) {
+  void fire(int n, TypeId type = 2, const std::string& node = "node") {
     for (int i = 0; i < n; ++i) {
       const JobId job = create(type);
       scheduler_.run_until(scheduler_.now() + 1ms);
-      data().fire({{job, type, data().find(job)->fire_at}}, "node", data().now());
+      data().fire({{job, type, data().find(job)->fire_at}}, node, data().now());
     }
   }
 
@@ -82,6 +82,13 @@ TEST_F(CheckerFairness, ReportsAJobThatANodeWasToldOf) {
   checker_.on_hinted("node", create(1));
   fire(kTooMany);
   EXPECT_TRUE(is_unfair());
+}
+
+// It scans other shards, and may be faster.
+TEST_F(CheckerFairness, CountsNoStartsOfANodeThatDoesNotKnowTheJob) {
+  checker_.on_hinted("node", create(1));
+  fire(kTooMany, 2, "another");
+  EXPECT_TRUE(is_fair());
 }
 
 TEST_F(CheckerFairness, ReportsAJobThatAScanHasRead) {

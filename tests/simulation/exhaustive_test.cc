@@ -153,7 +153,7 @@ constexpr SmallScope kSqlCreate{.jobs = 0, .callers = 1, .sql_cancels = 1};
 constexpr Bounds kSqlCreateBounds{24, 7'500};
 // Handlers in the database: their claims do not wait for the disk, and the transaction of a call looks its claim up.
 constexpr SmallScope kFunctions{.jobs = 1, .late_writes = 1, .standstills = 1, .are_in_database = true};
-constexpr Bounds kFunctionsBounds{16, 7'500};
+constexpr Bounds kFunctionsBounds{16, 11'000};
 
 struct ExploredWorld {
   const char* name;
