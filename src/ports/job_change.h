@@ -29,9 +29,9 @@ struct CancelReply {
     running,
     finished,
     not_found,
-    locked,   // nothing was changed: another transaction holds the row, or its shard is moving; ask again
-    refused,  // nothing was changed: the database refuses to write the row (ports/row_refusal.h), or was not asked
-              // because it refuses many; ask again. Not in ChangeBatchReply
+    locked,    // nothing was changed: another transaction holds the row, or its shard is moving; ask again
+    refused,   // nothing was changed: the database refuses to write the row (ports/row_refusal.h), or was not asked
+               // because it refuses many; ask again. Not in ChangeBatchReply
     in_doubt,  // the job may have been cancelled. No store answers this: its call ends with an Error
   };
   Kind kind = Kind::not_found;
