@@ -154,6 +154,33 @@ TEST(MoveTrouble, ALongReadAtTheTargetDelaysTheMoveOnly) {
   EXPECT_EQ(two.leftovers(), 0U);
 }
 
+// As after a failover of the source, which keeps all but the slot.
+TEST(MoveTrouble, ACopyWhoseSlotIsLostBeginsAnew) {
+  LogicalCluster a, b;
+  const Two two{a.url(), b.url()};
+  two.install();
+  const auto node = two.node();
+  put(node->rest(), "noop");
+  create(node->rest(), "noop", key_of(0, 1), 3'600'000);
+  auto reader = std::make_unique<Open>(two.b, "SELECT count(*) FROM tocsin.job");
+  const auto mover = two.begin({"0", "--to", "b"});
+  ASSERT_TRUE(eventually([&] { return says(*mover, "a transaction in b stands in the way"); })) << mover->err();
+  kill(*mover);
+  ASSERT_TRUE(eventually([&] {
+    text_of(two.a, "SELECT count(pg_terminate_backend(active_pid)) FROM pg_replication_slots WHERE active");
+    text_of(two.a,
+            "SELECT count(*) FROM (SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+            " WHERE NOT active) s");
+    return text_of(two.a, "SELECT count(*) FROM pg_replication_slots") == "0";
+  }));
+  create(node->rest(), "noop", key_of(0, 2), 3'600'000);
+  reader.reset();
+  const Ran again = two.move(0, "b");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_EQ(two.rows_of(two.b, 0), 2U) << "the second one, too, which a new slot would not have";
+  EXPECT_EQ(two.leftovers(), 0U);
+}
+
 TEST(MoveTrouble, AFrozenShardWhoseDriverDiedThawsByItself) {
   LogicalCluster a, b;
   const Two two{a.url(), b.url()};
