@@ -61,8 +61,8 @@ class SenderLoop {
     std::vector<ConnectionPtr> idle;         // the one used last is at the back
     std::shared_ptr<Lookup> lookup;          // the latest; exchanges share it until it is done
 
-    // A lookup that nobody waits for keeps its origin: forgotten, it would be followed by another of the same name, and
-    // one name that hangs would take all threads of the resolver.
+    // While a lookup runs, its origin is kept. Otherwise the next exchange would start a second lookup of the same
+    // name, and a name whose lookups hang would occupy all threads of the resolver.
     bool is_unused() const { return active.empty() && waiting.empty() && idle.empty() && (!lookup || lookup->is_done); }
   };
 

@@ -79,7 +79,7 @@ Status ShardMover::mend_copy(const ShardMove& move) {
   return prepare_copy(move);
 }
 
-// Removes the subscription after the rows: without it nobody knows that they are there.
+// The subscription is removed last. As long as it exists, a repeated command finds it and deletes the copied rows.
 Status ShardMover::begin_anew(const ShardMove& move) {
   if (auto done = stop_replication(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;

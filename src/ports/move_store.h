@@ -186,6 +186,7 @@ class ShardCopy {
 
   // ---- target
 
+  // State of the move's subscription.
   enum class Subscription {
     none,
     enabled,
