@@ -52,7 +52,7 @@ std::vector<PlannedStatement> hot_statements() {
       {"fire_due", sql::over("fire_due", table), "3, 1, '-infinity', 'infinity', 500, 'n', 0", {"_due", "_id"}},
       {"drop_too_late", sql::over("drop_too_late", table), "3, 1, now(), 500, 'n', 0", {"_due", "_id"}},
       {"claimed_with", sql::over("claimed_with", live), shards + ", " + jobs + ", 7", {"_id"}},
-      {"claimed_with of a lane", sql::over("claimed_with_lane", table), "3, 1, 7", {"_due"}},
+      {"claimed_with of a lane", sql::over("claimed_with_lane", table), "3, 1, 7, now()", {"_due"}},
       {"finish",
        sql::over("finish", live),
        shards + ", " + jobs + ", " + numbers + ", '{2,4,0}', '{0,0,1000}', '{a,b,c}', 'n'",
