@@ -1042,6 +1042,33 @@ BEGIN
   RETURN id;
 END $$;
 
+-- What a verb answers for a job that it could not change: 'running' or 'finished'; 'pending': it changed in between, try
+-- again; NULL: it is no job here. Above READ COMMITTED the snapshot may show an older state than the job has. Locking its
+-- row tells: that fails with serialization_failure if the row has changed since. No lock is kept, or the job's outcome
+-- would wait for the end of the transaction.
+CREATE FUNCTION tocsin.state_of_job(job_id bigint) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_variable
+DECLARE
+  state  text;
+  shard_ smallint := (job_id & 1023)::smallint;
+BEGIN
+  SELECT CASE f.status WHEN 0 THEN 'pending' WHEN 1 THEN 'running' ELSE 'finished' END INTO state FROM (
+    SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
+    UNION ALL
+    SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
+  IF state <> 'pending' AND current_setting('transaction_isolation') <> 'read committed' THEN
+    BEGIN
+      PERFORM FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id FOR SHARE;
+      PERFORM FROM tocsin.job_history h WHERE h.job_id = job_id FOR SHARE;
+      RAISE EXCEPTION USING ERRCODE = 'TC000';
+    EXCEPTION WHEN SQLSTATE 'TC000' THEN
+      NULL;  -- the locks are released
+    END;
+  END IF;
+  RETURN state;
+END $$;
+
 -- What a verb answers for an id that is no job here, and whose outbox entry it could not change: 'finished', 'not found', or
 -- SQLSTATE TC001 where only another database knows.
 CREATE FUNCTION tocsin.state_of_entry(job_id bigint) RETURNS text
@@ -1079,7 +1106,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET time
 #variable_conflict use_variable
 DECLARE
   job     tocsin.job_live;
-  status_ smallint;
+  state   text;
   shard_  smallint := (job_id & 1023)::smallint;
   now_    timestamptz := clock_timestamp();
 BEGIN
@@ -1114,15 +1141,10 @@ BEGIN
       RETURN 'cancelled';
     END IF;
     EXIT WHEN NOT tocsin.lives_here(shard_);
-    SELECT f.status INTO status_ FROM (
-      SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
-      UNION ALL
-      SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF status_ = 1 THEN
-      RETURN 'running';
-    ELSIF status_ > 1 THEN
-      RETURN 'finished';
+    state := tocsin.state_of_job(job_id);
+    EXIT WHEN state IS NULL;
+    IF state <> 'pending' THEN
+      RETURN state;
     END IF;
     IF tries = 3 THEN
       RAISE EXCEPTION 'job % changes all the time: cancel it again', job_id USING ERRCODE = 'serialization_failure';
@@ -1164,9 +1186,10 @@ BEGIN
   told := ARRAY(
     (SELECT j.job_id FROM tocsin.job_live j
       WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id + 0 LIMIT 10001)
-    UNION ALL
+    -- Not those of above: an entry that was relayed to this database a moment ago is still here.
+    UNION
     (SELECT o.job_id FROM tocsin.outbox o
-      WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind)));
+      WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind)) ORDER BY 1);
   IF cardinality(told) > 10000 THEN
     RAISE EXCEPTION 'biz_id: more than 10000 jobs of % are live', quote_literal(biz_id)
       USING ERRCODE = 'program_limit_exceeded', HINT = 'Cancel them by type, or by POST /v1/jobs/cancel, which goes in steps.';
@@ -1193,7 +1216,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan
 #variable_conflict use_variable
 DECLARE
   kind    integer;
-  status_ smallint;
+  state   text;
   shard_  smallint := (job_id & 1023)::smallint;
   now_    timestamptz;
 BEGIN
@@ -1218,15 +1241,10 @@ BEGIN
       RETURN 'rescheduled';
     END IF;
     EXIT WHEN NOT tocsin.lives_here(shard_);
-    SELECT f.status INTO status_ FROM (
-      SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
-      UNION ALL
-      SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF status_ = 1 THEN
-      RETURN 'running';
-    ELSIF status_ > 1 THEN
-      RETURN 'finished';
+    state := tocsin.state_of_job(job_id);
+    EXIT WHEN state IS NULL;
+    IF state <> 'pending' THEN
+      RETURN state;
     END IF;
     IF tries = 3 THEN
       RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';

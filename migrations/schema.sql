@@ -54,7 +54,7 @@ CREATE FUNCTION tocsin.cancel_job(job_id bigint) RETURNS text
 #variable_conflict use_variable
 DECLARE
   job     tocsin.job_live;
-  status_ smallint;
+  state   text;
   shard_  smallint := (job_id & 1023)::smallint;
   now_    timestamptz := clock_timestamp();
 BEGIN
@@ -89,15 +89,10 @@ BEGIN
       RETURN 'cancelled';
     END IF;
     EXIT WHEN NOT tocsin.lives_here(shard_);
-    SELECT f.status INTO status_ FROM (
-      SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
-      UNION ALL
-      SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF status_ = 1 THEN
-      RETURN 'running';
-    ELSIF status_ > 1 THEN
-      RETURN 'finished';
+    state := tocsin.state_of_job(job_id);
+    EXIT WHEN state IS NULL;
+    IF state <> 'pending' THEN
+      RETURN state;
     END IF;
     IF tries = 3 THEN
       RAISE EXCEPTION 'job % changes all the time: cancel it again', job_id USING ERRCODE = 'serialization_failure';
@@ -141,9 +136,10 @@ BEGIN
   told := ARRAY(
     (SELECT j.job_id FROM tocsin.job_live j
       WHERE j.shard = shard_ AND j.biz_id = biz_id AND (kind IS NULL OR j.type_id = kind) ORDER BY j.job_id + 0 LIMIT 10001)
-    UNION ALL
+    -- Not those of above: an entry that was relayed to this database a moment ago is still here.
+    UNION
     (SELECT o.job_id FROM tocsin.outbox o
-      WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind)));
+      WHERE o.shard = shard_ AND o.settled_at IS NULL AND o.biz_id = biz_id AND (kind IS NULL OR o.type_id = kind)) ORDER BY 1);
   IF cardinality(told) > 10000 THEN
     RAISE EXCEPTION 'biz_id: more than 10000 jobs of % are live', quote_literal(biz_id)
       USING ERRCODE = 'program_limit_exceeded', HINT = 'Cancel them by type, or by POST /v1/jobs/cancel, which goes in steps.';
@@ -879,7 +875,7 @@ CREATE FUNCTION tocsin.reschedule_job(job_id bigint, action_time timestamp with 
 #variable_conflict use_variable
 DECLARE
   kind    integer;
-  status_ smallint;
+  state   text;
   shard_  smallint := (job_id & 1023)::smallint;
   now_    timestamptz;
 BEGIN
@@ -904,15 +900,10 @@ BEGIN
       RETURN 'rescheduled';
     END IF;
     EXIT WHEN NOT tocsin.lives_here(shard_);
-    SELECT f.status INTO status_ FROM (
-      SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
-      UNION ALL
-      SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF status_ = 1 THEN
-      RETURN 'running';
-    ELSIF status_ > 1 THEN
-      RETURN 'finished';
+    state := tocsin.state_of_job(job_id);
+    EXIT WHEN state IS NULL;
+    IF state <> 'pending' THEN
+      RETURN state;
     END IF;
     IF tries = 3 THEN
       RAISE EXCEPTION 'job % changes all the time: reschedule it again', job_id USING ERRCODE = 'serialization_failure';
@@ -1012,6 +1003,34 @@ BEGIN
     PERFORM tocsin.refuse_shard(shard_);
   END IF;
   RETURN 'not found';
+END $$;
+
+-- Name: state_of_job(bigint); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.state_of_job(job_id bigint) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+#variable_conflict use_variable
+DECLARE
+  state  text;
+  shard_ smallint := (job_id & 1023)::smallint;
+BEGIN
+  SELECT CASE f.status WHEN 0 THEN 'pending' WHEN 1 THEN 'running' ELSE 'finished' END INTO state FROM (
+    SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
+    UNION ALL
+    SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
+  IF state <> 'pending' AND current_setting('transaction_isolation') <> 'read committed' THEN
+    BEGIN
+      PERFORM FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id FOR SHARE;
+      PERFORM FROM tocsin.job_history h WHERE h.job_id = job_id FOR SHARE;
+      RAISE EXCEPTION USING ERRCODE = 'TC000';
+    EXCEPTION WHEN SQLSTATE 'TC000' THEN
+      NULL;  -- the locks are released
+    END;
+  END IF;
+  RETURN state;
 END $$;
 
 -- Name: take_counts(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
@@ -2833,6 +2852,10 @@ REVOKE ALL ON FUNCTION tocsin.shrink_horizon() FROM PUBLIC;
 -- Name: FUNCTION state_of_entry(job_id bigint); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.state_of_entry(job_id bigint) FROM PUBLIC;
+
+-- Name: FUNCTION state_of_job(job_id bigint); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.state_of_job(job_id bigint) FROM PUBLIC;
 
 -- Name: FUNCTION take_counts(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 

@@ -30,11 +30,7 @@ Duration pause_after(int failures) {
 
 Publisher::Publisher(std::string target, LinkMaker make_link, const Clock& clock,
                      std::shared_ptr<PublisherCounts> counts)
-    : target_(std::move(target)),
-      make_link_(std::move(make_link)),
-      clock_(clock),
-      counts_(std::move(counts)),
-      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+    : target_(std::move(target)), make_link_(std::move(make_link)), clock_(clock), counts_(std::move(counts)) {}
 
 Publisher::~Publisher() {
   stop(Duration(0));
@@ -62,6 +58,7 @@ void Publisher::publish(BrokerMessage message, MonoTime lease_deadline, MonoTime
 }
 
 bool Publisher::start_thread() {
+  if (wake_fd_ < 0) wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd_ < 0) return false;  // the process has no more file descriptors
   try {
     thread_ = std::thread([this] { run_or_abort("publisher", [this] { run(); }); });
@@ -94,6 +91,7 @@ void Publisher::stop(Duration grace) {
 }
 
 void Publisher::wake() const {
+  if (wake_fd_ < 0) return;  // no thread has been started
   // A full counter is readable already.
   [[maybe_unused]] const int ignored = ::eventfd_write(wake_fd_, 1);
 }

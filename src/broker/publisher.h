@@ -97,7 +97,7 @@ class Publisher {
   const LinkMaker make_link_;
   const Clock& clock_;
   const std::shared_ptr<PublisherCounts> counts_;
-  const int wake_fd_;
+  int wake_fd_ = -1;  // opened before the thread starts
 
   Mutex mutex_;
   std::deque<Item> accepted_ TOCSIN_GUARDED_BY(mutex_);

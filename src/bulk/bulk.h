@@ -5,7 +5,8 @@
 // A bulk visits the jobs in order of job_id, each once, even if a job still matches after its change. Jobs that another
 // transaction has locked are visited once more, at the end. It matches only jobs that were created before it began; a
 // retry, only jobs that died before it began. A job is changed only if it matches at that moment, under the lock of its
-// row.
+// row. Jobs that have come to match since the bulk began are changed, too, such as running jobs that became pending
+// again: so `changed` may exceed `matched`.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@ namespace {
 constexpr Duration kRetryPause = std::chrono::seconds(1);
 constexpr Duration kKeepInterval = std::chrono::seconds(1);  // how late a stop may be noticed
 constexpr double kBatchesPerSecond = 5;                      // of a bulk with a rate
+constexpr Duration kCloseTime = std::chrono::seconds(30);    // how long the end of a bulk waits for a database
 
 }  // namespace
 
@@ -23,6 +24,7 @@ bool BulkRunner::take(Bulk bulk) {
   progress_.clear();
   next_batch_ = MonoTime{};
   extended_at_.reset();
+  closing_since_.reset();
   is_loaded_ = false;
   return true;
 }
@@ -32,10 +34,8 @@ MonoTime BulkRunner::step(MonoTime now) {
   if (!is_loaded_ && !load_progress()) return retry_later(now);
   if ((!extended_at_ || now - *extended_at_ >= kKeepInterval) && !extend_lease(now))
     return bulk_ ? retry_later(now) : now;
-  if (bulk_->is_stop_requested) return finish(BulkState::stopped, "") ? now : retry_later(now);
-  // Jobs may have come to match meanwhile: no more are changed than were counted.
-  if (database_ == databases_.size() || changed() >= bulk_->matched)
-    return finish(BulkState::done, "") ? now : retry_later(now);
+  if (bulk_->is_stop_requested) return close_databases(now) && finish(BulkState::stopped, "") ? now : retry_later(now);
+  if (database_ == databases_.size()) return finish(BulkState::done, "") ? now : retry_later(now);
   if (now < next_batch_) return std::min(next_batch_, *extended_at_ + kKeepInterval);
   return run_batch(now);
 }
@@ -81,8 +81,7 @@ bool BulkRunner::extend_lease(MonoTime now) {
 
 int BulkRunner::batch_limit() const {
   const auto& rate = bulk_->request.rate_per_s;
-  const int by_rate = rate ? std::clamp(static_cast<int>(*rate / kBatchesPerSecond), 1, kBatch) : kBatch;
-  return static_cast<int>(std::min<std::int64_t>(by_rate, bulk_->matched - changed()));
+  return rate ? std::clamp(static_cast<int>(*rate / kBatchesPerSecond), 1, kBatch) : kBatch;
 }
 
 std::int64_t BulkRunner::changed() const {
@@ -110,19 +109,24 @@ MonoTime BulkRunner::run_batch(MonoTime now) {
   return now;
 }
 
-bool BulkRunner::close_databases() {
+// A node that had the lease before may still send a batch. It cannot while its database does not answer this one for
+// longer than any batch takes: a bulk that was stopped does not wait for that database.
+bool BulkRunner::close_databases(MonoTime now) {
+  bool are_closed = true;
   for (const BulkDatabase& database : databases_) {
     const auto changed = database.store->close(bulk_->bulk_id);
-    if (!changed) return false;
-    progress_[database.database_id] = *changed;
+    if (changed) {
+      progress_[database.database_id] = *changed;
+    } else {
+      hooks_.on_failure(database.database_id, changed.error());
+      are_closed = false;
+    }
   }
-  database_ = databases_.size();
-  return true;
+  if (!closing_since_) closing_since_ = now;
+  return are_closed || now - *closing_since_ >= kCloseTime;
 }
 
 bool BulkRunner::finish(BulkState state, std::string error) {
-  // A node that had the lease before may still send a batch.
-  if (state != BulkState::failed && database_ < databases_.size() && !close_databases()) return false;
   Bulk ended = *bulk_;
   ended.state = state;
   ended.changed = changed();

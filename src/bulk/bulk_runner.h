@@ -1,8 +1,8 @@
 // BulkRunner: the stage that runs bulk operations ("bulks": one action on every job that matches a filter) on this
 // node. Owned by BulkStage (service/bulk_stage.h). It runs one bulk at a time, one database after the other, in
-// batches, and not faster than the rate that the caller gave. It changes no more jobs than matched when the bulk began.
-// After an Error it repeats the call a second later; Error invalid (a database refuses the values) makes the bulk fail.
-// It reports these Errors, and why a database refuses to change a job.
+// batches, and not faster than the rate that the caller gave. After an Error it repeats the call a second later; Error
+// invalid (a database refuses the values) makes the bulk fail. It reports these Errors, and why a database refuses to
+// change a job.
 //
 // The node that accepted a bulk runs it under a lease, which is kept in the control database and extended each second.
 // If that node dies, another one takes the bulk over when the lease has expired, after 20 s at the latest. A node that
@@ -57,7 +57,8 @@ class BulkRunner final : public Stage {
   // then.
   bool load_progress();
   bool extend_lease(MonoTime now);
-  bool close_databases();  // no batch changes anything there any more; reads what was changed
+  // No batch changes anything from now on; reads what was changed. False: a database does not answer, try again.
+  bool close_databases(MonoTime now);
   bool finish(BulkState state, std::string error);
   int batch_limit() const;
   std::int64_t changed() const;  // in all databases
@@ -71,6 +72,7 @@ class BulkRunner final : public Stage {
   bool is_loaded_ = false;                       // progress_ includes what earlier nodes have changed
   MonoTime next_batch_{};                        // the rate allows no batch before
   std::optional<MonoTime> extended_at_;          // when the lease was extended last
+  std::optional<MonoTime> closing_since_;        // when close_databases() was called first
   std::optional<MonoTime> next_look_;            // when to search for a bulk; nullopt: at once
 };
 

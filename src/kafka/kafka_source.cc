@@ -122,6 +122,8 @@ Status KafkaSource::open_dead_letters() {
   rd_kafka_conf_set(conf->get(), "enable.idempotence", "true", nullptr, 0);
   rd_kafka_conf_set(conf->get(), "message.timeout.ms", std::to_string(kDeadLetterMs).c_str(), nullptr, 0);
   rd_kafka_conf_set(conf->get(), "message.max.bytes", "1000000000", nullptr, 0);  // as large as any that came
+  // A topic limits the size of a batch. One message each: a batch that is too large would be refused as a whole.
+  rd_kafka_conf_set(conf->get(), "batch.num.messages", "1", nullptr, 0);
   rd_kafka_conf_set_opaque(conf->get(), &dead_letter_report_);
   rd_kafka_conf_set_dr_msg_cb(conf->get(), on_delivery);
   auto client = make_kafka_client(RD_KAFKA_PRODUCER, std::move(*conf));

@@ -181,6 +181,7 @@ class OutboxRelay::Outbox {
  private:
   void run();
   bool settle();
+  void note_settled(const TakenOver& one);
   void hand_over();
   void hand_over(DatabaseId to, std::vector<OutboxEntry> entries, WallTime valid_until);
   void measure();
@@ -237,21 +238,33 @@ bool OutboxRelay::Outbox::settle() {
                       std::make_move_iterator(answers_.end()));
     answers_.clear();
   }
-  if (unsettled_.empty()) return true;
-  if (auto done = store_.settle(unsettled_); !done) {
-    failed(done.error());
-    return false;
-  }
-  for (const TakenOver& one : unsettled_) {
-    if (!one.error.empty()) {
-      spdlog::warn("outbox of {}: job {} was {}: {}", name_, one.job_id,
-                   one.existing == one.job_id ? "changed too late" : "refused", one.error);
-      next_size_ = {};
+  // An entry that cannot be written must not delay the others: parts get smaller until it is alone. It is left out, and
+  // relayed again later, which changes nothing in the other database.
+  PartSize part_size;
+  while (!unsettled_.empty()) {
+    const auto part = std::span(unsettled_).first(std::min(part_size.most(), unsettled_.size()));
+    const auto done = store_.settle(part);
+    if (done) {
+      part_size.note_success();
+      for (const TakenOver& one : part) note_settled(one);
+    } else {
+      failed(done.error());
+      if (!is_refused_row(done.error())) return false;
+      part_size.note_refused(part.size());
+      if (part.size() > 1) continue;
     }
-    if (one.error.empty() && !one.existing) ++shared_.relayed;
+    unsettled_.erase(unsettled_.begin(), unsettled_.begin() + std::ssize(part));
   }
-  unsettled_.clear();
   return true;
+}
+
+void OutboxRelay::Outbox::note_settled(const TakenOver& one) {
+  if (!one.error.empty()) {
+    spdlog::warn("outbox of {}: job {} was {}: {}", name_, one.job_id,
+                 one.existing == one.job_id ? "changed too late" : "refused", one.error);
+    next_size_ = {};
+  }
+  if (one.error.empty() && !one.existing) ++shared_.relayed;
 }
 
 void OutboxRelay::Outbox::hand_over() {
@@ -265,7 +278,11 @@ void OutboxRelay::Outbox::hand_over() {
     const auto now = shared_.hooks.time_at_least(to);
     if (!now) continue;
     auto entries = store_.claim(there.mine, there.others, shared_.id, kEntryBatch);
-    if (!entries) return failed(entries.error());
+    if (!entries) {
+      failed(entries.error());
+      if (!is_refused_row(entries.error())) return;
+      continue;  // entries for other databases are claimed in other rows
+    }
     if (!entries->empty()) hand_over(to, std::move(*entries), *now + IntakeStore::kHandOver);
   }
 }

@@ -227,7 +227,8 @@ Status ShardMover::switch_over(ShardMove& move) {
                "shard"};
 }
 
-// Waits until the target has all changes of the frozen shard. False: not in time.
+// Waits until the target has all changes of the frozen shard. False: not in time, or never, because the source has lost
+// the slot. The shard is writable again before copy() copies everything anew.
 Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   const auto began = clock_.now();
   auto signed_at = began;
@@ -238,6 +239,7 @@ Result<bool> ShardMover::wait_until_same(const ShardMove& move) {
   if (!position) return about(move.source, position.error());
   while (clock_.now() - began < options_.longest_pause) {
     const auto behind = copy_at(move.source).behind(move, *position);
+    if (!behind && behind.error().code == ErrorCode::conflict) return false;
     if (!behind) return about(move.source, behind.error());
     if (*behind == 0) return true;
     clock_.sleep(kCloseLook);
@@ -333,8 +335,7 @@ Status ShardMover::roll_back(ShardMove& move) {
     if (auto done = control().set_state(move, State::aborting); !done) return done;
   say("rolling back");
   if (auto done = resume_at_source(move); !done) return done;
-  if (auto done = unlink(move); !done) return done;
-  if (auto done = clear(move, move.target); !done) return done;
+  if (auto done = delete_copy(move); !done) return done;
   if (auto done = end(move); !done) return done;
   say(shard_text(move) + " stays in " + name(move.source));
   return Unit{};

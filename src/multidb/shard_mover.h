@@ -114,7 +114,7 @@ class ShardMover {
   Status count_failures(const ShardMove& move);
   Result<std::string> source_of(const ShardMove& move);
   Status prepare_copy(const ShardMove& move);
-  Status begin_anew(const ShardMove& move);
+  Status delete_copy(const ShardMove& move);
   Status mend_copy(const ShardMove& move);
   Status wait_until_close(const ShardMove& move);
   Status switch_over(ShardMove& move);

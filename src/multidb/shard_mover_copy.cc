@@ -50,7 +50,7 @@ Status ShardMover::prepare_copy(const ShardMove& move) {
       say("the copy cannot continue, because " +
           (*has_slot ? "it was being ended" : name(move.source) + " has lost its replication slot") +
           ": copying again");
-      if (auto done = begin_anew(move); !done) return done;
+      if (auto done = delete_copy(move); !done) return done;
       *subscription = ShardCopy::Subscription::none;
     }
   }
@@ -66,21 +66,24 @@ Status ShardMover::prepare_copy(const ShardMove& move) {
   return Unit{};
 }
 
-// If a table can no longer catch up, everything is copied again. Checked only after a time without progress, because
-// every table that is done looks like this for a moment.
+// If the source has lost a slot, of the whole copy or of a table that must still catch up, everything is copied again.
+// Checked only after a time without progress, because every table that is done lacks its slot for a moment.
 Status ShardMover::mend_copy(const ShardMove& move) {
-  const auto slots = copy_at(move.target).slots_needed(move);
+  auto slots = copy_at(move.target).slots_needed(move);
   if (!slots) return slots.error();
+  const auto slot = copy_at(move.source).slot(move);
+  if (!slot) return about(move.source, slot.error());
+  slots->push_back(*slot);
   const auto is_well = copy_at(move.source).has_slots(*slots);
   if (!is_well) return about(move.source, is_well.error());
   if (*is_well) return Unit{};
-  say("a table cannot catch up, because " + name(move.source) + " has lost its replication slot: copying again");
-  if (auto done = begin_anew(move); !done) return done;
+  say("the copy cannot end, because " + name(move.source) + " has lost a replication slot: copying again");
+  if (auto done = delete_copy(move); !done) return done;
   return prepare_copy(move);
 }
 
 // The subscription is removed last. As long as it exists, a repeated command finds it and deletes the copied rows.
-Status ShardMover::begin_anew(const ShardMove& move) {
+Status ShardMover::delete_copy(const ShardMove& move) {
   if (auto done = stop_replication(move); !done) return done;
   if (auto done = clear(move, move.target); !done) return done;
   return unlink(move);

@@ -125,7 +125,7 @@ MonoTime Claimer::send(MonoTime now, ClaimCall sent) {
   if (claims.error().code == ErrorCode::in_doubt) {
     shared_.events.count(Counter::claims_in_doubt);
     unresolved_ = std::move(sent);
-    ++shared_.claims_in_doubt;
+    shared_.claims_in_doubt.add();
   } else {
     for (const auto& [type, n] : sent.slots) shared_.release_unused(type, n, sent.batch.pace());
     if (sent.batch.backlog && is_refused_row(claims.error())) {
@@ -160,7 +160,7 @@ MonoTime Claimer::resolve(MonoTime now) {
     return now + shared_.config.retry_pause;
   }
   ClaimCall sent = *std::exchange(unresolved_, std::nullopt);
-  --shared_.claims_in_doubt;
+  shared_.claims_in_doubt.resolve(now);
   claimed_at_ = sent.at;
   accept(std::move(sent), now, std::move(*won));
   return now;

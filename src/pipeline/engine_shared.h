@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "admission/poll_queue.h"
 #include "base/bounded_queue.h"
 #include "base/latest.h"
+#include "pipeline/claims_in_doubt.h"
 #include "pipeline/db_clock.h"
 #include "pipeline/engine_config.h"
 #include "pipeline/gained_shards.h"
@@ -90,9 +90,9 @@ struct EngineShared {
   MembershipState membership;
   DbClock db_clock;
   ScanProgress scans;
-  UnansweredSince answers;              // since when the finisher waits for an answer
-  std::atomic<int> claims_in_doubt{0};  // calls without an answer, whose jobs have not started
-  KnownJobs known;                      // the unclaimed jobs in memory
+  UnansweredSince answers;  // since when the finisher waits for an answer
+  ClaimsInDoubt claims_in_doubt;
+  KnownJobs known;  // the unclaimed jobs in memory
   const std::shared_ptr<FlowControl> flow;
   ConcurrencyLimiter limiter;
   const std::shared_ptr<PollQueue> polls;  // waiting consumers of the node -> claimers

@@ -176,12 +176,12 @@ class ShardCopy {
   // Ends the sessions that use the move's slots, and drops these slots: the slot of the move, and the slots of table
   // copies that match the LIKE pattern `of_copies`, from stop_workers(). Error conflict: a slot is still in use.
   virtual Status drop_slots(const ShardMove& move, const std::string& of_copies) = 0;
-  // Whether all these slots are there.
+  // Whether all these slots are there, and the server still has the log that they need (max_slot_wal_keep_size).
   virtual Result<bool> has_slots(const std::vector<std::string>& names) = 0;
   // The source's current position in its write-ahead log, as text.
   virtual Result<std::string> position() = 0;
   // Bytes of the log up to `position` that the target has not confirmed; 0: it has all of it. Error conflict: the slot
-  // is gone, so the copy must begin anew.
+  // is gone or has lost its log, so the copy must begin anew.
   virtual Result<std::int64_t> behind(const ShardMove& move, const std::string& position) = 0;
 
   // ---- target

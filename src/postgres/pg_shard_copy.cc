@@ -124,9 +124,8 @@ Status PgShardCopy::drop_slots(const ShardMove& move, const std::string& of_copi
 
 Result<bool> PgShardCopy::has_slots(const std::vector<std::string>& names) {
   return session_.read<bool>([&](pqxx::nontransaction& tx) {
-    return std::ranges::none_of(names, [&](const std::string& name) {
-      return tx.exec_params("SELECT FROM pg_replication_slots WHERE slot_name = $1", name).empty();
-    });
+    return std::ranges::none_of(
+        names, [&](const std::string& name) { return tx.exec_params(sql::statement("copy_has_slot"), name).empty(); });
   });
 }
 
@@ -138,8 +137,7 @@ Result<std::string> PgShardCopy::position() {
 Result<std::int64_t> PgShardCopy::behind(const ShardMove& move, const std::string& position) {
   return session_.read<std::int64_t>([&](pqxx::nontransaction& tx) {
     const auto rows = tx.exec_params(sql::statement("copy_bytes_behind"), position, slot_name(tx, move));
-    if (rows.empty())
-      throw Busy("the replication slot of the move is gone from the source: everything is copied again");
+    if (rows.empty()) throw Busy("the source has lost the replication slot of the move: everything is copied again");
     return rows[0][0].as<std::int64_t>();
   });
 }

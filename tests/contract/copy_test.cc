@@ -61,6 +61,16 @@ TEST_P(StoreContract, CopiesKeepTheirOutcomesWaitingAndOthersAreWritten) {
   }
 }
 
+// Its row may have left with the shard, and then the outcome counts where the shard lives.
+TEST_P(StoreContract, AnOutcomeOfAShardThatHasLeftWaitsAlsoWithoutItsRow) {
+  const JobId gone = create_in(kAway);
+  const FinishRequest outcome{gone, claim_one(gone).token + 1, FinishKind::done, {}, ""};
+  db->leave(kAway);
+  EXPECT_EQ(finish(outcome), FinishReply::busy);
+  db->come_home();
+  EXPECT_EQ(finish(outcome), FinishReply::stale);
+}
+
 TEST_P(StoreContract, CopiesKeepTheirLeasesWhateverTheirConsumersSay) {
   const JobId copy = create_in(kAway), other = create_in(kHere);
   const Lease held{copy, claim_one(copy).token}, free{other, claim_one(other).token};

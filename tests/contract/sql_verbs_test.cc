@@ -196,6 +196,35 @@ TEST_F(SqlVerbs, RescheduleJobAnswersDefinitely) {
   EXPECT_EQ(reschedule(1024, "'2041-01-01'"), "not found");
 }
 
+// A transaction whose snapshot shows another state than the job has now.
+TEST_F(SqlVerbs, AnOldSnapshotGivesNoAnswerAboutAJobThatHasChangedSince) {
+  const std::string columns = "job_id, action_time, fire_at, gmt_create, type_id, shard, max_attempts, biz_id";
+  for (const std::string verb : {"tocsin.cancel_job(", "tocsin.reschedule_job("}) {
+    const auto call = [&](std::int64_t id) {
+      return "SELECT " + verb + std::to_string(id) + (verb.find("cancel") == verb.npos ? ", '2041-01-01')" : ")");
+    };
+    const auto id_is = [](std::int64_t id) { return " WHERE job_id = " + std::to_string(id); };
+    const auto running = create("o"), finished = create("o"), retried = create("o"), revived = create("o");
+    for (const auto id : {running, retried})
+      database.query("UPDATE tocsin.job_live SET status = 1, attempts = 1, claim_token = 7, node = 'n'" + id_is(id));
+    for (const auto id : {finished, revived}) database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")");
+
+    pqxx::connection connection(database.url());
+    pqxx::transaction<pqxx::isolation_level::repeatable_read> tx(connection);
+    tx.exec("SELECT FROM tocsin.job_live");
+    database.query("UPDATE tocsin.job_live SET status = 0, claim_token = NULL" + id_is(retried));
+    database.query("WITH d AS (DELETE FROM tocsin.job_history" + id_is(revived) +
+                   " RETURNING *) INSERT INTO tocsin.job_live (" + columns + ", gmt_modified) SELECT " + columns +
+                   ", now() FROM d");
+    EXPECT_EQ(tx.exec1(call(running))[0].as<std::string>(), "running") << verb;
+    EXPECT_EQ(tx.exec1(call(finished))[0].as<std::string>(), "finished") << verb;
+    for (const std::string table : {"tocsin.job_live", "tocsin.job_history"})
+      EXPECT_NO_THROW(database.query("SELECT FROM " + table + " FOR UPDATE NOWAIT")) << "the call keeps no lock";
+    for (const auto id : {retried, revived})
+      EXPECT_THROW(pqxx::subtransaction(tx).exec(call(id)), pqxx::serialization_failure) << verb << id;
+  }
+}
+
 TEST_F(SqlVerbs, HintsLookAsFarAheadAsThoseOfNodes) {
   EXPECT_EQ(Duration(database.number("SELECT (extract(epoch FROM tocsin.hint_window()) * 1000000)::bigint")),
             EngineConfig{}.hint_window());
@@ -303,6 +332,15 @@ TEST_F(SqlVerbs, AnEntryMovedToThePastIsLateSinceItsReschedule) {
   EXPECT_GE(jobs->at(0)->due_at(), before);
   EXPECT_LE(jobs->at(0)->due_at(), after);
   EXPECT_FALSE(jobs->at(1)->late_from);
+}
+
+// Its shard has moved here, and the relay has not deleted the entry yet.
+TEST_F(SqlVerbs, AnEntryThatIsAJobHereIsCancelledOnce) {
+  const auto job = create("o");
+  database.query(
+      "INSERT INTO tocsin.outbox (job_id, shard, biz_id, type_id, action_time, max_attempts, gmt_create) SELECT "
+      "job_id, shard, biz_id, type_id, action_time, max_attempts, gmt_create FROM tocsin.job_live");
+  EXPECT_EQ(cancel("'o'"), (Results{{job, "cancelled"}}));
 }
 
 // The id that create_job returned for an entry whose idempotency key another job had.

@@ -103,6 +103,28 @@ TEST(Outbox, AJobCancelledBeforeItsRelayNeverRuns) {
   EXPECT_EQ(both.text(1, "SELECT tocsin.cancel_job(" + std::to_string(runs) + ")"), "cancelled");
 }
 
+// As on a damaged page of the outbox.
+TEST(Outbox, AnEntryThatCannotBeDeletedDelaysNoOther) {
+  TestDatabase a(0), b(0);
+  const OutboxDatabases both({a.url(), b.url()});
+  const auto node = both.node();
+  both.put_noop(*node);
+  const std::string stuck = outbox_key(7), other = outbox_key(8);
+  a.query("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'damaged'; END $$");
+  a.query("CREATE TRIGGER refuse BEFORE DELETE ON tocsin.outbox FOR EACH ROW WHEN (old.biz_id = '" + stuck +
+          "') EXECUTE FUNCTION refuse()");
+  pqxx::connection business(a.url());
+  pqxx::work tx(business);
+  for (const std::string& key : {stuck, other}) tx.exec(create_statement(key, "'2040-01-01'"));
+  tx.commit();
+  EXPECT_TRUE(eventually([&] { return both.waiting(0) == 1; }));
+  both.number(0, create_statement(other, "'2041-01-01'"));
+  EXPECT_TRUE(eventually([&] { return both.waiting(0) == 1 && both.ids(1, "pending").size() == 3; }));
+  a.query("DROP TRIGGER refuse ON tocsin.outbox");
+  EXPECT_TRUE(eventually([&] { return both.waiting(0) == 0; }));
+  EXPECT_EQ(both.ids(1, "pending").size(), 3U);
+}
+
 TEST(Outbox, ARefusedEntryStaysAndIsCounted) {
   TestDatabase a(0), b(0);
   const OutboxDatabases both({a.url(), b.url()});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "support/fake_bulk_store.h"
 
 namespace tocsin {
@@ -70,18 +72,19 @@ TEST_F(BulkRunnerTest, ChangesEveryMatchingJobOnce) {
   EXPECT_FALSE(runner.is_busy());
 }
 
-TEST_F(BulkRunnerTest, ChangesNoMoreThanWereCounted) {
+// They must not take the places of jobs that were counted: those would stay as they were, and nobody would know.
+TEST_F(BulkRunnerTest, ChangesAlsoJobsThatHaveComeToMatchSinceTheCount) {
   add_jobs(10);
   BulkRequest request;
   request.action = BulkAction::cancel;
   request.filter.type_id = type_id;
-  const Bulk bulk =
-      store.start(request, 4, 1, BulkRunner::kLease, "0")->value();  // six have come to match since the count
+  const Bulk bulk = store.start(request, 4, 1, BulkRunner::kLease, "0")->value();
   runner.take(bulk);
   run(kNow, runner);
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
-  EXPECT_EQ(stored(bulk.bulk_id).changed, 4);
-  EXPECT_EQ(std::ranges::count(database.list({}), JobStatus::pending, &Job::status), 6);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 10);
+  EXPECT_EQ(stored(bulk.bulk_id).missed(), 0);
+  EXPECT_EQ(std::ranges::count(database.list({}), JobStatus::pending, &Job::status), 0);
 }
 
 TEST_F(BulkRunnerTest, JobsThatNoLongerMatchAreMissed) {
@@ -287,6 +290,24 @@ TEST_F(BulkOfTwo, ADatabaseThatIsDownDelaysItsOwnJobsOnly) {
   run(again, of_both);
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
   EXPECT_EQ(stored(bulk.bulk_id).changed, 20);
+}
+
+TEST_F(BulkOfTwo, AStopWaitsForADatabaseThatIsDownForABoundedTimeOnly) {
+  add_jobs_to_both(10);
+  std::vector<DatabaseId> failed;
+  BulkRunner reporting{
+      1, both(), {[](const Candidate&) {}, [&](DatabaseId id, const Error&) { failed.push_back(id); }}};
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  reporting.take(bulk);
+  while (cancelled_in(database) < 10) reporting.step(kNow);
+  second.fails = ErrorCode::unavailable;
+  ASSERT_TRUE(store.request_stop(bulk.bulk_id));
+  MonoTime now = kNow + 2s;
+  while (reporting.is_busy() && now < kNow + 1h) now = run(now, reporting);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::stopped);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 10);
+  EXPECT_LT(now, kNow + 1min);
+  EXPECT_EQ(std::set(failed.begin(), failed.end()), std::set<DatabaseId>{1});
 }
 
 TEST_F(BulkOfTwo, FailsWithDefiniteNumbersWhenOneRefusesItsValues) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
 #include "support/fake_moves.h"
 #include "support/no_faults.h"
 
@@ -10,17 +14,23 @@ namespace {
 
 constexpr Shard kShard = 1;
 
-// Calls `stalls` once, when a command has become the driver and before it goes on.
-class Stall final : public NoFaults {
+// Does something once, right after a call to a database has changed it and before the command goes on.
+class Once final : public NoFaults {
  public:
-  std::function<void()> stalls;
+  Once(std::string verb, std::function<void()> action) : verb_(std::move(verb)), action_(std::move(action)) {}
 
   bool after(const FakeCall& call) override {
-    if (call.verb == "move_take")
-      if (const auto now = std::exchange(stalls, nullptr)) now();
+    if (call.verb == verb_)
+      if (const auto now = std::exchange(action_, nullptr)) now();
     return true;
   }
+
+ private:
+  const std::string verb_;
+  std::function<void()> action_;
 };
+
+struct Killed {};
 
 // Three databases; the shard lives in the second one.
 class ShardMoverTest : public ::testing::Test {
@@ -36,24 +46,16 @@ class ShardMoverTest : public ::testing::Test {
       moves[static_cast<std::size_t>(map().database_of(shard))].settle_in(shard);
   }
   ShardMap map() { return moves[0].data().members.map(); }
-  Status move(DatabaseId target, FaultPoint& faults) {
+  ShardMover mover(FaultPoint& faults) {
     const auto open_session = [&](DatabaseId database_id, std::optional<Shard> shard) {
       return fake_move_end(moves[static_cast<std::size_t>(database_id)], shard, clock, faults);
     };
-    ShardMover mover({{0, "a", ""}, {1, "b", ""}, {2, "c", ""}}, open_session, clock, {}, [](const std::string&) {});
-    return mover.move(kShard, target);
+    return {{{0, "a", ""}, {1, "b", ""}, {2, "c", ""}}, open_session, clock, {}, [](const std::string&) {}};
   }
-  // A command ends right after this call to a database has changed it.
+  Status move(DatabaseId target, FaultPoint& faults) { return mover(faults).move(kShard, target); }
+  // A command that moves the shard ends right after this call to a database has changed it.
   void expect_killed_after(const std::string& verb) {
-    struct Killed {};
-    class Kill final : public NoFaults {
-     public:
-      explicit Kill(std::string verb) : verb_(std::move(verb)) {}
-      bool after(const FakeCall& call) override { return call.verb == verb_ ? throw Killed() : true; }
-
-     private:
-      const std::string verb_;
-    } kill(verb);
+    Once kill(verb, [] { throw Killed(); });
     EXPECT_THROW(static_cast<void>(move(2, kill)), Killed) << verb;
   }
   void create(const std::string& name) {
@@ -78,6 +80,7 @@ class ShardMoverTest : public ::testing::Test {
     MonoTime now() const override { return time; }
     void sleep(Duration length) override {
       time += length;
+      if (time > MonoTime(std::chrono::hours(9))) throw std::runtime_error("the command waits for ever");
       for (FakeMoves& each : moves)
         while (each.replicate(kShard)) {
         }
@@ -88,7 +91,6 @@ class ShardMoverTest : public ::testing::Test {
   std::deque<FakeDatabase> databases;
   FakeMoveDatabases moves;
   Clock clock{moves};
-  Stall stall;
   NoFaults steady;
 };
 
@@ -100,27 +102,27 @@ TEST_F(ShardMoverTest, MovesAShard) {
 // The databases forget a move that has ended. A command that was stopped since it became the driver must not be taken
 // for the driver of a new one: it would open the shard in its source again.
 TEST_F(ShardMoverTest, ACommandThatWasStoppedDuringTheWholeMoveChangesNothing) {
-  stall.stalls = [&] { EXPECT_TRUE(move(2, steady)); };
+  Once stall("move_take", [&] { EXPECT_TRUE(move(2, steady)); });
   EXPECT_TRUE(move(2, stall)) << "the shard is where it should be";
   expect_at_rest_in(2);
 }
 
 TEST_F(ShardMoverTest, ACommandThatWasStoppedDuringTwoMovesChangesNothing) {
-  stall.stalls = [&] {
+  Once stall("move_take", [&] {
     EXPECT_TRUE(move(2, steady));
     EXPECT_TRUE(move(1, steady));
-  };
+  });
   EXPECT_TRUE(move(2, stall)) << "it begins anew";
   expect_at_rest_in(2);
 }
 
 // Its records hold counts that must be taken once.
 TEST_F(ShardMoverTest, ACommandThatIsReplacedLeavesTheRecordsOfTheMove) {
-  stall.stalls = [&] {
+  Once stall("move_take", [&] {
     for (const std::size_t i : {1U, 2U})
       ASSERT_TRUE(moves[i].note({kShard, 1, 2, 1, ShardMove::State::copying, false, false}));
     ASSERT_TRUE(moves[0].take(kShard, DatabaseId{2}, {}, WallTime() + clock.now().time_since_epoch()));
-  };
+  });
   EXPECT_FALSE(move(2, stall)) << "another command drives it";
   EXPECT_TRUE(moves[1].noted(kShard));
   EXPECT_TRUE(moves[2].noted(kShard));
@@ -141,6 +143,25 @@ TEST_F(ShardMoverTest, ASlotThatTheSourceHasLostBeginsTheCopyAnew) {
   EXPECT_EQ(moves[2].rows(), 2);
 }
 
+TEST_F(ShardMoverTest, ASlotThatIsLostWhileTablesAreCopiedBeginsTheCopyAnew) {
+  create("before");
+  Once failover("subscribe", [&] { moves[1].lose_slot(kShard); });
+  EXPECT_TRUE(move(2, failover));
+  expect_at_rest_in(2);
+  EXPECT_EQ(moves[2].rows(), 1);
+}
+
+// The shard is writable while it is copied again.
+TEST_F(ShardMoverTest, ASlotThatIsLostDuringTheFreezeEndsTheFreeze) {
+  create("before");
+  Once failover("freeze_shard", [&] { moves[1].lose_slot(kShard); });
+  const auto began = clock.now();
+  EXPECT_TRUE(move(2, failover));
+  expect_at_rest_in(2);
+  EXPECT_EQ(moves[2].rows(), 1);
+  EXPECT_LT(clock.now() - began, std::chrono::seconds(10));
+}
+
 // Rows without a subscription would be taken for jobs of the shard when it lives there.
 TEST_F(ShardMoverTest, ACopyWhoseEndWasCutShortBeginsAnew) {
   for (const char* verb : {"stop_workers", "drop_slots", "forget_shard", "unsubscribe", "unpublish"}) {
@@ -154,6 +175,22 @@ TEST_F(ShardMoverTest, ACopyWhoseEndWasCutShortBeginsAnew) {
     expect_at_rest_in(2);
     EXPECT_EQ(moves[2].rows(), jobs) << verb;
     EXPECT_TRUE(move(1, steady)) << verb;
+  }
+}
+
+TEST_F(ShardMoverTest, ARollBackThatWasCutShortLeavesNoRowsWithoutASubscription) {
+  for (const char* verb : {"stop_workers", "drop_slots", "forget_shard", "unsubscribe", "unpublish"}) {
+    create(verb);
+    expect_killed_after("subscribe");
+    replicate();
+    Once kill(verb, [] { throw Killed(); });
+    EXPECT_THROW(static_cast<void>(mover(kill).abort(kShard)), Killed) << verb;
+    if (moves[2].subscription(kShard) == ShardCopy::Subscription::none) {
+      EXPECT_EQ(moves[2].rows(), 0) << verb;
+    }
+    EXPECT_TRUE(mover(steady).abort(kShard)) << verb;
+    expect_at_rest_in(1);
+    EXPECT_EQ(moves[2].rows(), 0) << verb;
   }
 }
 
