@@ -16,7 +16,7 @@ namespace {
 constexpr int kDueSoonCap = 10'000;  // counted exactly up to here
 constexpr Duration kSoon = std::chrono::seconds(5);
 
-std::int64_t milliseconds(Duration length) { return length.count() / 1000; }
+std::int64_t in_milliseconds(Duration length) { return length.count() / 1000; }
 
 // The key by which the list is sorted.
 std::string node_key(const NodeInfo& node) { return node.name + '/' + std::to_string(node.id); }
@@ -33,7 +33,7 @@ void nodes(const ApiContext& context, const CallPtr& call) {
   for (int n = 0; n < page.limit && next != all.end(); ++n, ++next) {
     const NodeInfo& node = *next;
     out.begin_object().field("node", node.name).field("id", std::to_string(node.id)).field("state", node.state);
-    out.field("heartbeat_age_ms", milliseconds(node.heartbeat_age))
+    out.field("heartbeat_age_ms", in_milliseconds(node.heartbeat_age))
         .field("shards", node.shards.size())
         .field("version", node.version)
         .end_object();
@@ -48,10 +48,10 @@ void write_endpoint(JsonWriter& out, const EndpointInfo& peer) {
   out.begin_object().field("kind", peer.kind).field("endpoint", peer.endpoint).field("state", peer.state);
   out.field("in_flight", peer.in_flight).field("limit", peer.limit).key("mean_ms");
   peer.mean ? out.value(std::chrono::duration<double, std::milli>(*peer.mean).count()) : out.null();
-  out.field("pause_left_ms", milliseconds(peer.pause_left)).key("last_error");
+  out.field("pause_left_ms", in_milliseconds(peer.pause_left)).key("last_error");
   peer.last_error.empty() ? out.null() : out.value(peer.last_error);
   out.key("last_error_age_ms");
-  peer.error_age ? out.value(milliseconds(*peer.error_age)) : out.null();
+  peer.error_age ? out.value(in_milliseconds(*peer.error_age)) : out.null();
   out.end_object();
 }
 
@@ -87,7 +87,7 @@ std::optional<std::int64_t> due_soon(const std::vector<DatabaseAnswer<DueSoon>>&
 // Milliseconds since the owner last scanned its shards in this database.
 std::optional<std::int64_t> scanned_age(const NodeInfo& owner, DatabaseId database_id) {
   for (const ScannedDatabase& each : owner.scanned)
-    if (each.database_id == database_id && each.age) return milliseconds(*each.age);
+    if (each.database_id == database_id && each.age) return in_milliseconds(*each.age);
   return {};
 }
 

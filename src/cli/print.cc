@@ -30,7 +30,7 @@ struct Section {
 bool is_list_of_objects(const Json& value) { return value.is_array() && !value.empty() && value.front().is_object(); }
 
 // Milliseconds since 1970 of "2026-03-01T12:00:00.250Z"; nullopt for other text.
-std::optional<double> milliseconds(const std::string& text) {
+std::optional<double> epoch_milliseconds(const std::string& text) {
   if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return std::nullopt;
   tm parts{};
   const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
@@ -157,7 +157,7 @@ std::string cell(const Json& object, const char* key) {
 }
 
 std::string readable_time(const std::string& text, bool relative) {
-  const auto at = milliseconds(text);
+  const auto at = epoch_milliseconds(text);
   if (!at) return printable(text);
   std::string readable = text;
   readable[10] = ' ';

@@ -17,7 +17,7 @@
 namespace tocsin {
 namespace {
 
-constexpr std::size_t kScreen = 80;
+constexpr std::size_t kScreenColumns = 80;
 constexpr int kMostReasons = 5;
 
 struct TopOptions : ClientOptions {
@@ -72,14 +72,14 @@ void print_paragraph(std::ostream& out, std::string mark, const std::string& tex
   std::string line = std::move(mark);
   bool is_begun = false;
   for (std::string word; words >> word; is_begun = true) {
-    if (is_begun && line.size() + 1 + word.size() > kScreen) {
-      out << clip(line, kScreen) << '\n';
+    if (is_begun && line.size() + 1 + word.size() > kScreenColumns) {
+      out << clip(line, kScreenColumns) << '\n';
       line = "  " + word;
     } else {
       line += (is_begun ? " " : "") + word;
     }
   }
-  if (is_begun) out << clip(line, kScreen) << '\n';
+  if (is_begun) out << clip(line, kScreenColumns) << '\n';
 }
 
 // The first lines of the screen, as many as the terminal has, less two for the lines below them.
@@ -95,7 +95,7 @@ std::string that_fits(const std::string& screen) {
 }
 
 void print_top(std::ostream& out, const Json& overview) {
-  const auto line = [&](const std::string& text) { out << clip(text, kScreen) << '\n'; };
+  const auto line = [&](const std::string& text) { out << clip(text, kScreenColumns) << '\n'; };
   const Json totals = overview.value("totals", Json::object()), due = overview.value("due", Json::object());
   const Json late = overview.value("lateness_ms", Json::object());
   const Json throughput = overview.value("throughput", Json::object());
@@ -125,7 +125,7 @@ void print_top(std::ostream& out, const Json& overview) {
                type.value("due", 0) > 0 ? late_text(type.value("oldest_age_ms", Json())) : "-",
                late_text(type.value("p99_ms", Json())), late_text(type.value("target_ms", Json())),
                cell(type, "missed"), cell(type, "dead"), cell(type, "waits_for")});
-  if (!table.empty()) table.print(out, kScreen);
+  if (!table.empty()) table.print(out, kScreenColumns);
   // Last: a low terminal cuts them.
   if (!table.empty() && !overview.value("reasons", Json::array()).empty()) line("");
   int shown = 0;
@@ -155,7 +155,7 @@ int top(TopOptions& options) {
     try {
       print_top(screen, client.get("/v1/overview"));
     } catch (const Failure& failure) {  // the node may come back
-      screen << clip(printable(failure.what()), kScreen) << '\n';
+      screen << clip(printable(failure.what()), kScreenColumns) << '\n';
     }
     // From the upper left corner, over what was there, and nothing below it.
     std::cout << "\x1b[H\x1b[J" << that_fits(screen.str()) << "\nq quits" << std::flush;

@@ -106,7 +106,7 @@ int get(TypeOptions& options) {
   return 0;
 }
 
-int list(TypeOptions& options) {
+int list_types(TypeOptions& options) {
   const Pages all = read_pages(options.connection, "/v1/types", {{"limit", "1000"}}, /*are_all=*/true);
   if (options.json) {
     std::cout << all.text << '\n';
@@ -149,7 +149,7 @@ std::shared_ptr<TypeOptions> add_simple(CLI::App& types, Chosen& chosen, const c
                                         int (*run)(TypeOptions&)) {
   auto options = std::make_shared<TypeOptions>();
   CLI::App* command = add_command(types, name, summary, "");
-  if (run != list)
+  if (run != list_types)
     command->add_option("NAME", options->name, "The type")->required()->check(not_blank)->option_text(" ");
   if (run == pause) {
     command->add_option("--until", options->until, "Resume by itself then (RFC 3339)")->option_text("TIME");
@@ -167,7 +167,7 @@ void add_type_commands(CLI::App& root, Chosen& chosen) {
   types->require_subcommand(1);
   add_put(*types, chosen);
   add_simple(*types, chosen, "get", "Show one type", get);
-  add_simple(*types, chosen, "list", "List all types", list);
+  add_simple(*types, chosen, "list", "List all types", list_types);
   add_simple(*types, chosen, "delete", "Delete a type without live jobs", remove);
   add_simple(*types, chosen, "pause", "Stop firing; jobs stay pending", pause);
   add_simple(*types, chosen, "resume", "Fire again", resume);

@@ -12,8 +12,8 @@ namespace {
 constexpr Duration kFullQueuePause = std::chrono::seconds(1);
 // Claimed ahead of the workers: as much as they work off in this time, so that a quick function never waits for a claim
 // and a slow one does not sit on jobs that another node could run.
-constexpr Duration kAhead = std::chrono::milliseconds(200);
-constexpr std::size_t kMostAhead = 256;  // jobs per worker
+constexpr Duration kWorkAhead = std::chrono::milliseconds(200);
+constexpr std::size_t kMostPerWorker = 256;  // jobs per worker
 
 Outcome call(const CppHandler& function, const Job& job) {
   try {
@@ -45,7 +45,7 @@ class CppRunner::FunctionHandler final : public Handler {
   FunctionHandler(CppRunner& runner, std::shared_ptr<const CppHandler> function)
       : runner_(runner),
         function_(std::move(function)),
-        pool_(std::make_shared<WorkerShare>(runner.workers_.threads(), kAhead, kMostAhead)) {}
+        pool_(std::make_shared<WorkerShare>(runner.workers_.threads(), kWorkAhead, kMostPerWorker)) {}
 
   void start(const ClaimedJob& job, Finish finish) override {
     const std::shared_ptr<InFlight> in_flight = runner_.in_flight_;

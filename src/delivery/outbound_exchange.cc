@@ -18,7 +18,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::uint32_t kMaxHeaderBytes = 16 * 1024;
+constexpr std::uint32_t kMaxReplyHeadBytes = 16 * 1024;
 constexpr std::size_t kMaxBodyBytes = std::size_t{64} << 10;
 constexpr std::size_t kReadBytes = 4096;
 
@@ -91,7 +91,7 @@ asio::awaitable<bool> post_on(Stream& stream, OutboundExchange& exchange, const 
   std::optional<AnswerParser> parser;
   do {  // 1xx: not the answer yet
     parser.emplace();
-    parser->header_limit(kMaxHeaderBytes);
+    parser->header_limit(kMaxReplyHeadBytes);
     parser->body_limit(boost::none);  // counted below; the parser's own limit would refuse the whole answer
     co_await http::async_read_header(stream, exchange.connection->buffer, *parser, into(ec));
     if (ec) {
@@ -105,7 +105,7 @@ asio::awaitable<bool> post_on(Stream& stream, OutboundExchange& exchange, const 
 }  // namespace
 
 OutboundConnection::OutboundConnection(asio::io_context& io, ssl::context& tls_context, bool is_https)
-    : socket(io), buffer(std::size_t{2} * kMaxHeaderBytes) {
+    : socket(io), buffer(std::size_t{2} * kMaxReplyHeadBytes) {
   buffer.reserve(kReadBytes);  // the usual answer in one read
   if (is_https) tls.emplace(socket, tls_context);
 }

@@ -18,10 +18,10 @@
 namespace tocsin {
 namespace {
 
-constexpr Duration kBatchTime = std::chrono::milliseconds(50);  // a batch holds its rows locked as long
-constexpr std::size_t kMostInBatch = 256;                       // jobs that share the cost of a commit
-constexpr Duration kAhead = std::chrono::milliseconds(200);     // work claimed ahead of the threads
-constexpr std::size_t kMostAhead = 512;                         // jobs per thread
+constexpr Duration kBatchTime = std::chrono::milliseconds(50);    // a batch holds its rows locked as long
+constexpr std::size_t kMostInBatch = 256;                         // jobs that share the cost of a commit
+constexpr Duration kCallsAhead = std::chrono::milliseconds(200);  // work claimed ahead of the threads
+constexpr std::size_t kMostPerThread = 512;                       // jobs per thread
 constexpr Duration kDatabasePause = std::chrono::seconds(1);
 
 // The time that a function may count on: a job that waits for longer than a tenth of its lease, or has less than four
@@ -324,7 +324,8 @@ class SqlKind::Lane : public std::enable_shared_from_this<SqlKind::Lane> {
 class SqlKind::TypeHandler final : public Handler {
  public:
   TypeHandler(std::shared_ptr<Calls> calls, TypeId type, const FunctionName& function)
-      : calls_(std::move(calls)), pool_(std::make_shared<WorkerShare>(calls_->workers.threads(), kAhead, kMostAhead)) {
+      : calls_(std::move(calls)),
+        pool_(std::make_shared<WorkerShare>(calls_->workers.threads(), kCallsAhead, kMostPerThread)) {
     for (int database = 0; database < calls_->databases(); ++database)
       lanes_.push_back(std::make_shared<Lane>(calls_, type, function, database, pool_));
   }

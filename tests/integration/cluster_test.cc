@@ -14,7 +14,7 @@
 namespace tocsin {
 namespace {
 
-constexpr int kShards = 8;
+constexpr int kClusterShards = 8;
 using Owners = std::map<int, std::string>;  // name of the owning node by shard
 
 class Cluster : public testing::Test {
@@ -45,11 +45,11 @@ class Cluster : public testing::Test {
   bool are_shared() {
     std::set<Owners> opinions;
     for (const auto& [name, each] : nodes) opinions.insert(owners(*each));
-    if (opinions.size() != 1 || opinions.begin()->size() != kShards) return false;
+    if (opinions.size() != 1 || opinions.begin()->size() != kClusterShards) return false;
     const auto load = loads(*opinions.begin());
     if (load.size() != nodes.size()) return false;
     for (const auto& [name, n] : load)
-      if (!nodes.contains(name) || n < kShards / static_cast<int>(nodes.size())) return false;
+      if (!nodes.contains(name) || n < kClusterShards / static_cast<int>(nodes.size())) return false;
     return true;
   }
 
@@ -76,7 +76,7 @@ class Cluster : public testing::Test {
            database.number("SELECT n FROM tocsin.job_stats WHERE biz_type = 'noop' AND status = 'done'") == n;
   }
 
-  TestDatabase database{kShards};
+  TestDatabase database{kClusterShards};
   std::string nodes_url = database.url();  // where they are started
   std::map<std::string, std::unique_ptr<NodeProcess>> nodes;
 
@@ -228,7 +228,7 @@ TEST_F(Cluster, AFrozenNodeIsReplacedAndComesBack) {
   ASSERT_TRUE(eventually([&] { return are_shared(); }));
   put_noop();
   node("b").process().signal(SIGSTOP);
-  EXPECT_TRUE(eventually([&] { return loads(owners(node("a")))["a"] == kShards; }));
+  EXPECT_TRUE(eventually([&] { return loads(owners(node("a")))["a"] == kClusterShards; }));
   const int n = create_jobs(node("a"), 100, 0, 500);
   EXPECT_TRUE(all_fired_once(n));
   const Reply listed = node("a").rest().get("/v1/nodes");
@@ -311,7 +311,7 @@ TEST_F(ClusterWithASlowEndpoint, OfFourNodesDelaysNoOtherType) {
 }
 
 TEST_F(ClusterWithASlowEndpoint, DelaysNoOtherTypeAfterAFailover) {
-  PairOfServers servers(kShards);
+  PairOfServers servers(kClusterShards);
   nodes_url = servers.url();
   start_all({"a", "b"});
   create_jobs(node("a"), kJobs, 0, 1, "healthy");
@@ -342,7 +342,7 @@ TEST_F(Cluster, ARestartUnderTheOldNameWorksAtOnce) {
     std::set<std::string> alive;
     const Reply listed = node("a").rest().get("/v1/nodes");
     for (const Json& item : listed.body["items"])
-      if (item["shards"] == kShards / 2) alive.insert(item["id"].get<std::string>());
+      if (item["shards"] == kClusterShards / 2) alive.insert(item["id"].get<std::string>());
     return alive.size() == 2;
   })) << "the new process has its part, the old one nothing";
 }

@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kShards = 4;
+constexpr int kStandbyShards = 4;
 
 void put_type(const std::string& url) {
   execute(url,
@@ -40,7 +40,7 @@ class SilentStandby : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     cluster = new PrivateCluster;
-    const Ran ran = run_tocsin({"migrate", "--database", cluster->url(), "--shards", std::to_string(kShards)});
+    const Ran ran = run_tocsin({"migrate", "--database", cluster->url(), "--shards", std::to_string(kStandbyShards)});
     if (ran.exit_code != 0) throw std::runtime_error("the migration failed: " + ran.err);
     put_type(cluster->url());
     execute(cluster->url(), "CREATE TABLE public.noted (n int)");
@@ -157,7 +157,7 @@ TEST_F(SilentStandby, ACommitWhoseWaitWasCancelledIsInDoubt) {
 }
 
 TEST_F(SilentStandby, ACreateThatItLacksIsNotAcknowledged) {
-  PgClientStore store(session, kShards);
+  PgClientStore store(session, kStandbyShards);
   const NewJob job = job_of_type_1("order");
   ASSERT_TRUE(store.create({&job, 1}, CreateMode::each_by_itself)) << "while no commit waits for a standby";
   lose_standby();
@@ -171,7 +171,7 @@ TEST_F(SilentStandby, ACreateThatItLacksIsNotAcknowledged) {
 TEST_F(SilentStandby, CreatesThatAreGivenUpLeaveOneProcess) {
   lose_standby();
   session.answer_within(kShort);
-  PgClientStore store(session, kShards);  // has no ids yet
+  PgClientStore store(session, kStandbyShards);  // has no ids yet
   const NewJob job = job_of_type_1("many");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(store.create({&job, 1}, CreateMode::each_by_itself));
   EXPECT_EQ(waiting(), 1);
@@ -233,7 +233,7 @@ TEST_F(SilentStandby, AWaitThatWasCancelledBeforeAFailureMakesDoubt) {
 
 // While its counts cannot be committed there, its reads of types are what tells that the database answers.
 TEST_F(SilentStandby, HousekeepingGoesOn) {
-  PgClientStore store(session, kShards);
+  PgClientStore store(session, kStandbyShards);
   const NewJob job = job_of_type_1("counted");
   ASSERT_TRUE(store.create({&job, 1}, CreateMode::each_by_itself));
   ASSERT_GT(number("SELECT count(*) FROM tocsin.job_count_delta"), 0);
@@ -257,18 +257,18 @@ TEST_F(SilentStandby, ShardsOfADeadNodeMove) {
     for (const Json& item : reply.body["items"]) n += item["node"] == "a";
     return n;
   };
-  EXPECT_TRUE(eventually([&] { return shards_of_a() == kShards / 2; }));
+  EXPECT_TRUE(eventually([&] { return shards_of_a() == kStandbyShards / 2; }));
   lose_standby();
   b.kill();
-  EXPECT_TRUE(eventually([&] { return shards_of_a() == kShards; }));
+  EXPECT_TRUE(eventually([&] { return shards_of_a() == kStandbyShards; }));
 }
 
 // What was drawn and lost is not stored, so only the promotion itself tells that the sequence is behind.
 TEST(LaggingStandby, IdsDrawnAfterItsPromotionLieBeyondTheLostOnes) {
-  PairOfServers servers(kShards);
+  PairOfServers servers(kStandbyShards);
   put_type(servers.url());
   Session session({servers.url()});
-  PgClientStore store(session, kShards);
+  PgClientStore store(session, kStandbyShards);
   const std::vector<NewJob> jobs(500, job_of_type_1("order"));
   ASSERT_TRUE(store.create({jobs.data(), 1}, CreateMode::each_by_itself));
   servers.stop_standby();

@@ -15,7 +15,7 @@
 namespace tocsin {
 
 using namespace std::chrono_literals;
-using Kind = FakeDatabase::Change::Kind;
+using ChangeKind = FakeDatabase::Change::Kind;
 
 namespace {
 
@@ -109,16 +109,16 @@ class MoveLife {
       breaks("owner: job " + std::to_string(id) + " changed where its shard does not live");
     Known& known = jobs_[id];
     switch (change.kind) {
-      case Kind::created:
+      case ChangeKind::created:
         ++report_.jobs;
         known = {};
         return;
-      case Kind::claimed:
+      case ChangeKind::claimed:
         if (is_final(known.status)) breaks("job " + std::to_string(id) + " was claimed after its end");
         if (known.lease_ends && *known.lease_ends > wall()) breaks("job " + std::to_string(id) + " is live twice");
         known = {JobStatus::running, change.job.fire_at};
         return;
-      case Kind::retried:
+      case ChangeKind::retried:
         known = {};
         return;
       default:
