@@ -5,8 +5,8 @@
 // A bulk visits the jobs in order of job_id, each once, even if a job still matches after its change. Jobs that another
 // transaction has locked are visited once more, at the end. It matches only jobs that were created before it began; a
 // retry, only jobs that died before it began. A job is changed only if it matches at that moment, under the lock of its
-// row. Jobs that have come to match since the bulk began are changed, too, such as running jobs that became pending
-// again: so `changed` may exceed `matched`.
+// row. A job that has come to match since the bulk began, such as a running job that became pending again, is changed,
+// too, unless the bulk has passed its id. So `changed` may exceed `matched`.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,8 @@ struct Bulk {
   std::optional<WallTime> finished_at;
   std::string error;  // of a bulk that failed
 
-  // Jobs that matched and were not changed. Known when the bulk has ended; 0 before.
+  // Jobs that matched and were not changed, less those that were changed without having matched. Known when the bulk
+  // has ended; 0 before, and never negative.
   std::int64_t missed() const { return finished_at && matched > changed ? matched - changed : 0; }
 };
 

@@ -31,10 +31,10 @@ bool BulkRunner::take(Bulk bulk) {
 
 MonoTime BulkRunner::step(MonoTime now) {
   if (!bulk_) return look_for_bulk(now);
-  if (!is_loaded_ && !load_progress()) return retry_later(now);
   if ((!extended_at_ || now - *extended_at_ >= kKeepInterval) && !extend_lease(now))
     return bulk_ ? retry_later(now) : now;
   if (bulk_->is_stop_requested) return close_databases(now) && finish(BulkState::stopped, "") ? now : retry_later(now);
+  if (!is_loaded_ && !load_progress()) return retry_later(now);
   if (database_ == databases_.size()) return finish(BulkState::done, "") ? now : retry_later(now);
   if (now < next_batch_) return std::min(next_batch_, *extended_at_ + kKeepInterval);
   return run_batch(now);
@@ -85,8 +85,9 @@ int BulkRunner::batch_limit() const {
 }
 
 std::int64_t BulkRunner::changed() const {
-  return std::accumulate(progress_.begin(), progress_.end(), std::int64_t{0},
-                         [](std::int64_t sum, const auto& part) { return sum + part.second; });
+  const auto known = std::accumulate(progress_.begin(), progress_.end(), std::int64_t{0},
+                                     [](std::int64_t sum, const auto& part) { return sum + part.second; });
+  return std::max(known, bulk_->changed);  // as an earlier node stored it
 }
 
 MonoTime BulkRunner::run_batch(MonoTime now) {

@@ -57,7 +57,8 @@ class BulkRunner final : public Stage {
   // then.
   bool load_progress();
   bool extend_lease(MonoTime now);
-  // No batch changes anything from now on; reads what was changed. False: a database does not answer, try again.
+  // No batch changes anything from now on; reads what was changed. False: a database does not answer, try again. True
+  // also if one has not answered for kCloseTime: the last batch there may be missing in changed().
   bool close_databases(MonoTime now);
   bool finish(BulkState state, std::string error);
   int batch_limit() const;

@@ -4,7 +4,8 @@
 //
 // The control database has one row per bulk: the request, the state, which node runs it, and until when. Every database
 // keeps the progress of a bulk in its own shards, written in the transaction that changes the jobs. So a bulk that
-// another node takes over continues after the last batch, and its numbers are exact.
+// another node takes over continues after the last batch, and its numbers are exact, unless it was stopped while a
+// database did not answer.
 #pragma once
 
 #include <optional>

@@ -160,7 +160,7 @@ MonoTime Claimer::resolve(MonoTime now) {
     return now + shared_.config.retry_pause;
   }
   ClaimCall sent = *std::exchange(unresolved_, std::nullopt);
-  shared_.claims_in_doubt.resolve(now);
+  shared_.claims_in_doubt.resolve();
   claimed_at_ = sent.at;
   accept(std::move(sent), now, std::move(*won));
   return now;

@@ -17,17 +17,23 @@ class ClaimsInDoubt {
     MutexLock lock(mutex_);
     ++count_;
   }
-  // REQUIRES: add() was called for this claim. `now`: when the claimer learned what the claim has won.
-  void resolve(MonoTime now) {
+  // The claimer knows what a claim has won. REQUIRES: add() was called for this claim.
+  void resolve() {
     MutexLock lock(mutex_);
     TOCSIN_ASSERT(count_ > 0);
     --count_;
-    resolved_at_ = now;
+    is_releasing_ = true;
+    seen_at_.reset();
   }
-  // True also for a while after the last was resolved: the releases of its jobs are on their way to the database.
-  bool may_hold_jobs(MonoTime now) const {
+  // True also for a while after the last was resolved, counted from the first call after that: the releases of its jobs
+  // are on their way to the database.
+  bool may_hold_jobs(MonoTime now) {
     MutexLock lock(mutex_);
-    return count_ > 0 || (resolved_at_ && now - *resolved_at_ < kRelease);
+    if (count_ > 0) return true;
+    if (!is_releasing_) return false;
+    if (!seen_at_) seen_at_ = now;
+    is_releasing_ = now - *seen_at_ < kRelease;
+    return is_releasing_;
   }
 
  private:
@@ -35,9 +41,10 @@ class ClaimsInDoubt {
   // (EngineShared::has_late_outcomes).
   static constexpr Duration kRelease = std::chrono::seconds(5);
 
-  mutable Mutex mutex_;
+  Mutex mutex_;
   int count_ TOCSIN_GUARDED_BY(mutex_) = 0;
-  std::optional<MonoTime> resolved_at_ TOCSIN_GUARDED_BY(mutex_);
+  bool is_releasing_ TOCSIN_GUARDED_BY(mutex_) = false;
+  std::optional<MonoTime> seen_at_ TOCSIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin

@@ -63,8 +63,7 @@ TEST_P(StoreContract, CopiesKeepTheirOutcomesWaitingAndOthersAreWritten) {
 
 // Its row may have left with the shard, and then the outcome counts where the shard lives.
 TEST_P(StoreContract, AnOutcomeOfAShardThatHasLeftWaitsAlsoWithoutItsRow) {
-  const JobId gone = create_in(kAway);
-  const FinishRequest outcome{gone, claim_one(gone).token + 1, FinishKind::done, {}, ""};
+  const FinishRequest outcome{create_in(kAway) + 1'000 * kMaxShards, 7, FinishKind::done, {}, ""};
   db->leave(kAway);
   EXPECT_EQ(finish(outcome), FinishReply::busy);
   db->come_home();

@@ -204,7 +204,7 @@ TEST_F(SqlVerbs, AnOldSnapshotGivesNoAnswerAboutAJobThatHasChangedSince) {
       return "SELECT " + verb + std::to_string(id) + (verb.find("cancel") == verb.npos ? ", '2041-01-01')" : ")");
     };
     const auto id_is = [](std::int64_t id) { return " WHERE job_id = " + std::to_string(id); };
-    const auto running = create("o"), finished = create("o"), retried = create("o"), revived = create("o");
+    const auto running = create("o"), finished = create("o"), retried = create("o"), revived = create("of " + verb);
     for (const auto id : {running, retried})
       database.query("UPDATE tocsin.job_live SET status = 1, attempts = 1, claim_token = 7, node = 'n'" + id_is(id));
     for (const auto id : {finished, revived}) database.query("SELECT tocsin.cancel_job(" + std::to_string(id) + ")");
@@ -216,12 +216,20 @@ TEST_F(SqlVerbs, AnOldSnapshotGivesNoAnswerAboutAJobThatHasChangedSince) {
     database.query("WITH d AS (DELETE FROM tocsin.job_history" + id_is(revived) +
                    " RETURNING *) INSERT INTO tocsin.job_live (" + columns + ", gmt_modified) SELECT " + columns +
                    ", now() FROM d");
-    EXPECT_EQ(tx.exec1(call(running))[0].as<std::string>(), "running") << verb;
+    {
+      pqxx::connection other(database.url());
+      pqxx::work handler(other);
+      handler.exec("SELECT FROM tocsin.job_live" + id_is(running) + " FOR UPDATE");
+      tx.exec("SET LOCAL lock_timeout = '100ms'");
+      EXPECT_EQ(tx.exec1(call(running))[0].as<std::string>(), "running") << verb << "a lock is no change";
+    }
     EXPECT_EQ(tx.exec1(call(finished))[0].as<std::string>(), "finished") << verb;
     for (const std::string table : {"tocsin.job_live", "tocsin.job_history"})
       EXPECT_NO_THROW(database.query("SELECT FROM " + table + " FOR UPDATE NOWAIT")) << "the call keeps no lock";
     for (const auto id : {retried, revived})
       EXPECT_THROW(pqxx::subtransaction(tx).exec(call(id)), pqxx::serialization_failure) << verb << id;
+    pqxx::subtransaction of_key(tx);
+    EXPECT_THROW(cancel(of_key, of_key.quote("of " + verb)), pqxx::serialization_failure);
   }
 }
 

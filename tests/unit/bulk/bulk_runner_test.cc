@@ -310,6 +310,22 @@ TEST_F(BulkOfTwo, AStopWaitsForADatabaseThatIsDownForABoundedTimeOnly) {
   EXPECT_EQ(std::set(failed.begin(), failed.end()), std::set<DatabaseId>{1});
 }
 
+TEST_F(BulkOfTwo, ANodeThatTakesOverStopsAlsoWhileADatabaseIsDown) {
+  add_jobs_to_both(10);
+  const Bulk bulk = start_in_both(BulkAction::cancel);
+  ASSERT_TRUE(store.run_batch(bulk, 3));
+  ASSERT_TRUE(store.keep(bulk.bulk_id, 1, 3, BulkRunner::kLease));
+  store.now += BulkRunner::kLease + 1s;  // its node has died
+  second.fails = ErrorCode::unavailable;
+  ASSERT_TRUE(store.request_stop(bulk.bulk_id));
+  BulkRunner other{2, both(), {[](const Candidate&) {}}};
+  MonoTime now = run(kNow, other);
+  while (other.is_busy() && now < kNow + 1h) now = run(now, other);
+  EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::stopped);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 3);
+  EXPECT_LT(now, kNow + 1min);
+}
+
 TEST_F(BulkOfTwo, FailsWithDefiniteNumbersWhenOneRefusesItsValues) {
   add_jobs_to_both(10);
   const Bulk bulk = start_in_both(BulkAction::cancel);

@@ -35,7 +35,7 @@ TEST_F(LeaseReaperTest, MarksNoJobDeadWhileAClaimIsInDoubt) {
   store.on_mark_dead = [&](auto) { return ++calls; };
   shared().claims_in_doubt.add();
   EXPECT_EQ(step(), now + shared().config.retry_pause);
-  shared().claims_in_doubt.resolve(now);
+  shared().claims_in_doubt.resolve();
   EXPECT_EQ(step(), now + shared().config.retry_pause);
   EXPECT_EQ(calls, 0) << "the release of the job is on its way to the database";
   now += 5s;
