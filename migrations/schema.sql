@@ -119,6 +119,7 @@ DECLARE
   kind   integer;
   shard_ smallint;
   told   bigint[];  -- the live jobs
+  ended  bigint[];
 BEGIN
   IF biz_id IS NULL OR octet_length(biz_id) NOT BETWEEN 1 AND 128 THEN
     RAISE EXCEPTION 'biz_id: must have 1 to 128 bytes' USING ERRCODE = 'check_violation';
@@ -149,10 +150,12 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   -- The type is looked at behind the limit, or a rare one would read all that the key ever had.
-  RETURN QUERY SELECT h.job_id, 'finished' FROM (
+  ended := ARRAY(SELECT h.job_id FROM (
     SELECT h.job_id, h.type_id FROM tocsin.job_history h WHERE h.biz_id = biz_id
      ORDER BY h.job_id + 0 DESC LIMIT 1000 + cardinality(told)) h
-   WHERE h.job_id <> ALL (told) AND (kind IS NULL OR h.type_id = kind) LIMIT 1000;
+   WHERE h.job_id <> ALL (told) AND (kind IS NULL OR h.type_id = kind) LIMIT 1000);
+  PERFORM tocsin.refuse_old_snapshot(ended);
+  RETURN QUERY SELECT e.job_id, 'finished' FROM unnest(ended) e (job_id);
   -- Nothing was locked: the shard may have left since it was looked up, and its jobs with it.
   IF told = '{}' AND NOT tocsin.lives_here(shard_) THEN
     PERFORM tocsin.refuse_shard(shard_);
@@ -710,6 +713,28 @@ BEGIN
   RETURN true;
 END $$;
 
+-- Name: refuse_old_snapshot(bigint[]); Type: FUNCTION; Schema: tocsin; Owner: -
+
+CREATE FUNCTION tocsin.refuse_old_snapshot(jobs bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+  IF current_setting('transaction_isolation') = 'read committed' THEN
+    RETURN;
+  END IF;
+  BEGIN
+    PERFORM FROM tocsin.place FOR SHARE;  -- the shards that live here
+    PERFORM FROM unnest(jobs) k (job_id) JOIN tocsin.job_live j ON j.shard = (k.job_id & 1023)::smallint AND j.job_id = k.job_id
+       FOR SHARE OF j SKIP LOCKED;
+    PERFORM FROM unnest(jobs) k (job_id) JOIN tocsin.job_history h ON h.job_id = k.job_id FOR SHARE OF h SKIP LOCKED;
+    RAISE EXCEPTION USING ERRCODE = 'TC000';
+  EXCEPTION WHEN SQLSTATE 'TC000' THEN
+    NULL;  -- the locks are released
+  END;
+END $$;
+
 -- Name: refuse_shard(smallint); Type: FUNCTION; Schema: tocsin; Owner: -
 
 CREATE FUNCTION tocsin.refuse_shard(shard smallint) RETURNS boolean
@@ -1014,21 +1039,14 @@ CREATE FUNCTION tocsin.state_of_job(job_id bigint) RETURNS text
     AS $$
 #variable_conflict use_variable
 DECLARE
-  state  text;
-  shard_ smallint := (job_id & 1023)::smallint;
+  state text;
 BEGIN
   SELECT CASE f.status WHEN 0 THEN 'pending' WHEN 1 THEN 'running' ELSE 'finished' END INTO state FROM (
-    SELECT j.status FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id
+    SELECT j.status FROM tocsin.job_live j WHERE j.shard = (job_id & 1023)::smallint AND j.job_id = job_id
     UNION ALL
     SELECT h.status FROM tocsin.job_history h WHERE h.job_id = job_id) f LIMIT 1;
-  IF state <> 'pending' AND current_setting('transaction_isolation') <> 'read committed' THEN
-    BEGIN
-      PERFORM FROM tocsin.job_live j WHERE j.shard = shard_ AND j.job_id = job_id FOR SHARE;
-      PERFORM FROM tocsin.job_history h WHERE h.job_id = job_id FOR SHARE;
-      RAISE EXCEPTION USING ERRCODE = 'TC000';
-    EXCEPTION WHEN SQLSTATE 'TC000' THEN
-      NULL;  -- the locks are released
-    END;
+  IF state <> 'pending' THEN
+    PERFORM tocsin.refuse_old_snapshot(ARRAY[job_id]);
   END IF;
   RETURN state;
 END $$;
@@ -2798,6 +2816,10 @@ REVOKE ALL ON FUNCTION tocsin.put_in_outbox(id bigint, kind tocsin.biz_type, biz
 -- Name: FUNCTION raise_ids(); Type: ACL; Schema: tocsin; Owner: -
 
 REVOKE ALL ON FUNCTION tocsin.raise_ids() FROM PUBLIC;
+
+-- Name: FUNCTION refuse_old_snapshot(jobs bigint[]); Type: ACL; Schema: tocsin; Owner: -
+
+REVOKE ALL ON FUNCTION tocsin.refuse_old_snapshot(jobs bigint[]) FROM PUBLIC;
 
 -- Name: FUNCTION refuse_shard(shard smallint); Type: ACL; Schema: tocsin; Owner: -
 
