@@ -74,7 +74,7 @@ TEST_F(BulkRunnerTest, ChangesEveryMatchingJobOnce) {
 
 // They must not take the places of jobs that were counted: those would stay as they were, and nobody would know.
 TEST_F(BulkRunnerTest, ChangesAlsoJobsThatHaveComeToMatchSinceTheCount) {
-  add_jobs(10);
+  add_jobs(700);
   BulkRequest request;
   request.action = BulkAction::cancel;
   request.filter.type_id = type_id;
@@ -82,7 +82,7 @@ TEST_F(BulkRunnerTest, ChangesAlsoJobsThatHaveComeToMatchSinceTheCount) {
   runner.take(bulk);
   run(kNow, runner);
   EXPECT_EQ(stored(bulk.bulk_id).state, BulkState::done);
-  EXPECT_EQ(stored(bulk.bulk_id).changed, 10);
+  EXPECT_EQ(stored(bulk.bulk_id).changed, 700);
   EXPECT_EQ(stored(bulk.bulk_id).missed(), 0);
   EXPECT_EQ(std::ranges::count(database.list({}), JobStatus::pending, &Job::status), 0);
 }
