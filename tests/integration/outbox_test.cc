@@ -109,10 +109,10 @@ TEST(Outbox, AnEntryThatCannotBeDeletedDelaysNoOther) {
   const OutboxDatabases both({a.url(), b.url()});
   const auto node = both.node();
   both.put_noop(*node);
-  const std::string stuck = outbox_key(7), other = outbox_key(8);
-  a.query("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'damaged'; END $$");
+  const std::string stuck = outbox_key(7), other = outbox_key(6);
+  a.query("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'damaged'; END $$");
   a.query("CREATE TRIGGER refuse BEFORE DELETE ON tocsin.outbox FOR EACH ROW WHEN (old.biz_id = '" + stuck +
-          "') EXECUTE FUNCTION refuse()");
+          "') EXECUTE FUNCTION public.refuse()");
   pqxx::connection business(a.url());
   pqxx::work tx(business);
   for (const std::string& key : {stuck, other}) tx.exec(create_statement(key, "'2040-01-01'"));
