@@ -5,9 +5,9 @@
 //
 // This stage also checks the leases of the lease table (jobs that consumers or webhook receivers work on). It asks the
 // database which leases in shards of this database have ended, so that their permits are free again. While the engine
-// drains, or outcomes have waited for the database for longer than a lease's margin, or a claim is or was in doubt
-// (claims_in_doubt.h), only leases are checked: the outcome of an attempt counts although its lease has ended
-// meanwhile, and a job that was claimed without an answer has not started, and is released.
+// drains, or outcomes have waited for the database for longer than a lease's margin, or a claim is in doubt or was a
+// moment ago (claims_in_doubt.h), only leases are checked: the outcome of an attempt counts although its lease has
+// ended meanwhile, and a job that was claimed without an answer has not started, and is released.
 //
 // Exhausted jobs and too-late lanes take turns. An exhausted job that the store refuses to make dead is set aside for
 // ten seconds at most: every scan finds it again, and many such jobs must not hold up the others.

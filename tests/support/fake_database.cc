@@ -333,8 +333,7 @@ WallTime FakeDatabase::not_before_deadline(const Job& job, WallTime time) const 
 }
 
 FinishReply FakeDatabase::finish_one(const FinishRequest& request, const std::string& node, WallTime now) {
-  const Shard shard = shard_of(request.job_id);
-  if (frozen.contains(shard) || (lives_here && !lives_here(shard))) return FinishReply::busy;
+  if (is_away(shard_of(request.job_id))) return FinishReply::busy;
   const auto row = live_.find(request.job_id);
   if (row == live_.end() || row->second.job.status != JobStatus::running) return FinishReply::stale;
   if (row->second.token != request.token && !bugs.finish_ignores_token) return FinishReply::stale;

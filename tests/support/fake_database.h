@@ -102,8 +102,7 @@ class FakeDatabase {
   void unlock(JobId job) { locked_.erase(job); }
   int lock_waits = 0;  // how often a caller's create or cancel would have waited some seconds for a lock or a key
   bool is_locked(JobId job) const {
-    return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) ||
-                                   frozen.contains(shard_of(job)) || (lives_here && !lives_here(shard_of(job))));
+    return !bugs.ignores_locks && (locked_.contains(job) || held_jobs_.contains(job) || is_away(shard_of(job)));
   }
 
   // For moves of shards: rows of a frozen shard, and copies, act as locked rows; copies change without a call of
@@ -111,6 +110,7 @@ class FakeDatabase {
   std::set<Shard> frozen;
   // false: creates of the shard are refused, and its rows are copies; null: all live here.
   std::function<bool(Shard)> lives_here;
+  bool is_away(Shard shard) const { return frozen.contains(shard) || (lives_here && !lives_here(shard)); }
   struct Copy {
     Row row;
     bool is_live = true;

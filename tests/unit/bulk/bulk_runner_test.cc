@@ -72,7 +72,7 @@ TEST_F(BulkRunnerTest, ChangesEveryMatchingJobOnce) {
   EXPECT_FALSE(runner.is_busy());
 }
 
-// They must not take the places of jobs that were counted: those would stay as they were, and nobody would know.
+// A bulk that stops after as many changes as it counted would leave counted jobs unchanged, with `missed` 0.
 TEST_F(BulkRunnerTest, ChangesAlsoJobsThatHaveComeToMatchSinceTheCount) {
   add_jobs(700);
   BulkRequest request;
